@@ -1,0 +1,86 @@
+"""What a model must offer, and the abilities it may have beyond that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from .inputs import Alignment, BoolArray, FloatArray, Hiding, Text
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@runtime_checkable
+class Classifier(Protocol):
+    """Anything that gives each input a probability per label."""
+
+    labels: tuple[str, ...]
+
+    def probabilities(self, inputs: Sequence[Text]) -> FloatArray: ...  # (inputs, labels)
+
+
+@runtime_checkable
+class Maskable(Classifier, Protocol):
+    """Answers for many maskings of an input faster than by reading each as a new text."""
+
+    def masked_probabilities(
+        self, inputs: Sequence[Text], shown: Sequence[BoolArray], how: Hiding
+    ) -> list[FloatArray]: ...  # per input: shown (masks, words) → (masks, labels)
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """A padded batch of embedded pieces: the point where gradients are taken."""
+
+    values: Tensor  # (batch, pieces, size)
+    present: Tensor  # (batch, pieces) bool: not padding
+    feature: Tensor  # (batch, pieces) bool: belongs to a word, so it may be attributed to
+    alignments: tuple[Alignment, ...]
+
+    def with_values(self, values: Tensor) -> Embedded:
+        return replace(self, values=values)
+
+    def repeat(self, times: int) -> Embedded:
+        """Each row `times` times in a row, to evaluate many points per input at once."""
+        return Embedded(
+            self.values.repeat_interleave(times, dim=0),
+            self.present.repeat_interleave(times, dim=0),
+            self.feature.repeat_interleave(times, dim=0),
+            tuple(a for a in self.alignments for _ in range(times)),
+        )
+
+
+@runtime_checkable
+class Differentiable(Classifier, Protocol):
+    """Can be followed from its embeddings to its logits by gradients."""
+
+    def embed(self, inputs: Sequence[Text]) -> Embedded: ...
+
+    def logits(self, embedded: Embedded) -> Tensor: ...  # (batch, labels)
+
+
+@runtime_checkable
+class Attentive(Classifier, Protocol):
+    """Weighs words by attention."""
+
+    def attention(self, inputs: Sequence[Text]) -> list[FloatArray]: ...  # per input: (words,)
+
+
+ABILITIES: dict[str, type] = {
+    "probabilities": Classifier,
+    "fast masking": Maskable,
+    "gradients": Differentiable,
+    "attention": Attentive,
+}
+
+
+def abilities(model: object) -> tuple[str, ...]:
+    """What this model can do, found by looking at it."""
+    return tuple(name for name, ability in ABILITIES.items() if isinstance(model, ability))
+
+
+def ability_name(ability: type) -> str:
+    """The word for an ability in messages."""
+    return next(name for name, known in ABILITIES.items() if known is ability)

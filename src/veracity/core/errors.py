@@ -1,0 +1,31 @@
+"""What goes wrong in a way a user can mend."""
+
+
+class VeracityError(Exception):
+    """One sentence or two: what was expected, what was seen, what to do."""
+
+
+class DataError(VeracityError):
+    """Data that cannot be read, or that contradict themselves."""
+
+
+class ModelError(VeracityError):
+    """A model that cannot be loaded, lacks an ability, or answers nonsense."""
+
+
+class PluginError(VeracityError):
+    """A name or a setting that no plug-in answers to."""
+
+
+class RunError(VeracityError):
+    """A run on disk that cannot be written, read or continued."""
+
+
+class MissingExtra(VeracityError):
+    """An optional package that is not installed."""
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        super().__init__(
+            f"{purpose} needs the package {package!r}, which is not installed: "
+            f"pip install 'veracity[{extra}]'"
+        )

@@ -1,0 +1,62 @@
+"""Labelled inputs and what is known about them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from .inputs import BoolArray, Text
+
+
+@dataclass(frozen=True)
+class Example:
+    """One labelled input, with every set of features known to decide its label."""
+
+    id: str
+    input: Text
+    label: int
+    truths: Mapping[str, tuple[BoolArray, ...]] = field(default_factory=dict)
+    partner: str | None = None
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Examples under one name with one set of labels."""
+
+    name: str
+    labels: tuple[str, ...]
+    examples: tuple[Example, ...]
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+    def __iter__(self) -> Iterator[Example]:
+        return iter(self.examples)
+
+    @property
+    def truth_kinds(self) -> tuple[str, ...]:
+        """The kinds of truth masks that at least one example carries."""
+        return tuple(sorted({kind for example in self.examples for kind in example.truths}))
+
+    @property
+    def balance(self) -> dict[str, int]:
+        """How many examples each label has."""
+        counts = Counter(example.label for example in self.examples)
+        return {name: counts[i] for i, name in enumerate(self.labels)}
+
+    def select(self, indices: Iterable[int]) -> Dataset:
+        """The examples at these places, in this order."""
+        return replace(self, examples=tuple(self.examples[i] for i in indices))
+
+    def fingerprint(self) -> str:
+        """A hash of all that can change a result."""
+        digest = hashlib.sha256(repr(self.labels).encode())
+        for e in self.examples:
+            truths = {k: [m.tolist() for m in masks] for k, masks in sorted(e.truths.items())}
+            facts = sorted(e.facts.items())
+            row = (e.id, e.input.text, e.input.spans, e.label, truths, e.partner, facts)
+            digest.update(repr(row).encode("utf-8", "surrogatepass"))
+        return digest.hexdigest()

@@ -1,0 +1,39 @@
+"""What an explanation method is."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar, Self
+
+import numpy as np
+
+from .attributions import Attribution
+from .classifiers import Classifier
+from .examples import Dataset
+from .inputs import Text
+from .plugins import Plugin
+
+
+class Explainer(Plugin, ABC):
+    """A method that attributes a model's answer to the words of its input."""
+
+    needs: ClassVar[type] = Classifier
+    """The ability without which the method is not defined."""
+
+    baseline: ClassVar[bool] = False
+    """True for methods that look at nothing: what every other must beat."""
+
+    @abstractmethod
+    def explain(
+        self,
+        model: Classifier,
+        inputs: Sequence[Text],
+        targets: Sequence[int],
+        rngs: Sequence[np.random.Generator],
+    ) -> list[Attribution]:
+        """One attribution per input; every input has at least one word."""
+
+    def fitted(self, model: Classifier, train: Dataset) -> Self:
+        """Methods that learn from training data override this."""
+        return self

@@ -1,0 +1,147 @@
+"""What a classifier reads: words with character offsets, hiding them, pieces back to words."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Protocol, Self, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+BoolArray = NDArray[np.bool_]
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+Span = tuple[int, int]
+
+
+class Hiding(StrEnum):
+    """The three ways of taking a word away (SPEC 0.7)."""
+
+    DELETE = "delete"
+    PAD = "pad"
+    MASK = "mask"
+
+
+PAD_WORD = ""
+"""A padded word: nothing, in its place. Real words are never empty, so it cannot be confused."""
+
+MASK_WORD = "\u2047"
+"""A masked word. A double question mark: no vocabulary holds it, word patterns skip it."""
+
+
+@runtime_checkable
+class Input(Protocol):
+    """Anything with features that can be hidden one by one."""
+
+    @property
+    def n_features(self) -> int: ...
+
+    def keep(self, shown: BoolArray, how: Hiding) -> Self: ...
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text and where its words stand in it."""
+
+    text: str
+    spans: tuple[Span, ...]
+
+    @classmethod
+    def of_words(cls, words: Sequence[str], separator: str = " ") -> Text:
+        """The text that a list of words spells."""
+        spans, start = [], 0
+        for word in words:
+            spans.append((start, start + len(word)))
+            start += len(word) + len(separator)
+        return cls(separator.join(words), tuple(spans))
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        return tuple(self.text[start:end] for start, end in self.spans)
+
+    @property
+    def n_features(self) -> int:
+        return len(self.spans)
+
+    def keep(self, shown: BoolArray, how: Hiding) -> Text:
+        """The text with only the shown words; hidden ones are deleted, padded or masked."""
+        if len(shown) != len(self.spans):
+            raise ValueError(f"expected one flag per word ({len(self.spans)}), got {len(shown)}")
+        if np.all(shown):
+            return self
+        parts: list[str] = []
+        spans: list[Span] = []
+        position = 0
+        previous: int | None = None
+        for i in range(len(self.spans)):
+            if shown[i]:
+                word = self.words[i]
+            elif how == Hiding.DELETE:
+                continue
+            else:
+                word = PAD_WORD if how == Hiding.PAD else MASK_WORD
+            gap = "" if previous is None else self._gap(previous, i)
+            parts += (gap, word)
+            spans.append((position + len(gap), position + len(gap) + len(word)))
+            position = spans[-1][1]
+            previous = i
+        return Text("".join(parts), tuple(spans))
+
+    def _gap(self, left: int, right: int) -> str:
+        """What stands between two kept words: never let deletion glue two words into one."""
+        between = self.text[self.spans[left][1] : self.spans[right][0]]
+        if right == left + 1:
+            return between
+        spaced = any(c.isspace() for c in between)
+        letters = self.words[left][-1:] + self.words[right][:1]
+        glued = len(letters) == 2 and all(c.isalnum() and ord(c) < 0x2E80 for c in letters)
+        return " " if spaced or glued else ""
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """How a model's pieces share their scores among words (SPEC 3.13); totals are preserved."""
+
+    piece: IntArray
+    word: IntArray
+    weight: FloatArray
+    n_words: int
+
+    @classmethod
+    def by_offsets(cls, pieces: Sequence[Span], words: Sequence[Span]) -> Alignment:
+        """A piece that overlaps several words splits its score equally among them."""
+        starts = [start for start, _ in words]
+        links: list[tuple[int, int, float]] = []
+        for i, (start, end) in enumerate(pieces):
+            if start >= end:
+                continue  # a special token: it belongs to no word
+            first = max(bisect_right(starts, start) - 1, 0)
+            hit = []
+            for j in range(first, len(words)):
+                if words[j][0] >= end:
+                    break
+                if words[j][1] > start:
+                    hit.append(j)
+            links += [(i, j, 1.0 / len(hit)) for j in hit]
+        return cls(
+            np.array([i for i, _, _ in links], dtype=np.int64),
+            np.array([j for _, j, _ in links], dtype=np.int64),
+            np.array([w for _, _, w in links], dtype=np.float64),
+            len(words),
+        )
+
+    @classmethod
+    def identity(cls, n_words: int) -> Alignment:
+        """One piece per word, in order."""
+        each = np.arange(n_words, dtype=np.int64)
+        return cls(each, each, np.ones(n_words), n_words)
+
+    def to_words(self, scores: FloatArray) -> FloatArray:
+        """Word scores from piece scores."""
+        words = np.zeros(self.n_words)
+        np.add.at(words, self.word, np.asarray(scores, dtype=np.float64)[self.piece] * self.weight)
+        return words

@@ -1,0 +1,76 @@
+"""What a test of explanations is."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from .attributions import Attribution
+from .classifiers import Classifier
+from .examples import Example
+from .inputs import FloatArray
+from .plugins import Plugin
+
+Row = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One explanation to be judged, with all that a judge may ask about."""
+
+    example: Example
+    model: Classifier
+    probabilities: FloatArray  # (labels,) of the whole input
+    attribution: Attribution
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """One number a metric gives per example: which way is better, and what it says."""
+
+    about: str
+    better: Literal["higher", "lower", ""] = ""
+    headline: bool = False
+    """True for the one quantity by which this metric ranks methods in a verdict."""
+
+
+class Metric(Plugin, ABC):
+    """A test whose rows, one per case, can be averaged, compared and tested in pairs."""
+
+    purpose: ClassVar[str]
+    """What a method that does well here is good for: completes 'To …, use …'."""
+
+    quantities: ClassVar[Mapping[str, Quantity]]
+
+    of_model: ClassVar[bool] = False
+    """True when the explanation plays no part: then it is computed once per model."""
+
+    @property
+    def truth_kind(self) -> str | None:
+        """The kind of truth masks without which the metric is not defined."""
+        return None
+
+    @abstractmethod
+    def score(self, cases: Sequence[Case]) -> list[Row]:
+        """One row per case; NaN where a quantity is not defined."""
+
+    def summary(self, rows: Sequence[Row]) -> Row:
+        """Means over the rows in which a quantity is defined."""
+        return means(rows)
+
+
+def means(rows: Sequence[Row]) -> dict[str, float]:
+    """Per name, the mean of the defined values; NaN when there is none."""
+    values: dict[str, list[float]] = {}
+    for row in rows:
+        for name, value in row.items():
+            values.setdefault(name, []).append(value)
+    result = {}
+    for name, column in values.items():
+        defined = [v for v in column if not np.isnan(v)]
+        result[name] = float(np.mean(defined)) if defined else float("nan")
+    return result

@@ -1,0 +1,219 @@
+"""`lime(samples=500)` ↔ object. A folder is a registry; the text is the identity."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import difflib
+import functools
+import importlib
+import inspect
+import os
+import pkgutil
+import re
+import types
+import typing
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from .errors import PluginError
+
+PLUGIN_FOLDERS = "VERACITY_PLUGINS"
+"""Folders of other people's plug-ins, each with subfolders such as `explainers` and `metrics`."""
+
+
+class Plugin:
+    """A dataclass whose fields are its settings and whose printed form is its identity."""
+
+    @classmethod
+    def plugin_name(cls) -> str:
+        """The class name in snake case, which is also the name of its file."""
+        return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", cls.__name__).lower()
+
+    @property
+    def spec(self) -> str:
+        """The shortest text that makes this object again."""
+        return format_spec(self.plugin_name(), settings(self, defaults=False))
+
+
+T = TypeVar("T", bound=Plugin)
+
+
+def settings(plugin: Plugin, *, defaults: bool = True) -> dict[str, Any]:
+    """A plug-in's settings; only those that differ from the defaults, if asked."""
+    if not dataclasses.is_dataclass(plugin):
+        return {}
+    return {
+        f.name: getattr(plugin, f.name)
+        for f in dataclasses.fields(plugin)
+        if defaults or getattr(plugin, f.name) != f.default
+    }
+
+
+def format_spec(name: str, values: dict[str, Any]) -> str:
+    """`name(key=value, …)`; words stand bare."""
+    if not values:
+        return name
+    shown = (
+        f"{k}={v if isinstance(v, str) and v.isidentifier() else repr(v)}"
+        for k, v in values.items()
+    )
+    return f"{name}({', '.join(shown)})"
+
+
+def parse_spec(spec: str) -> tuple[str, dict[str, Any]]:
+    """The name and settings that a text such as `lime(samples=500)` spells."""
+    complaint = PluginError(
+        f"cannot read {spec!r}: expected a name, or a name with settings "
+        "such as lime(samples=500, kernel=paper)"
+    )
+    try:
+        tree = ast.parse(spec.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise complaint from None
+    if isinstance(tree, ast.Name):
+        return tree.id, {}
+    if not (isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and not tree.args):
+        raise complaint
+    values: dict[str, Any] = {}
+    for keyword in tree.keywords:
+        if keyword.arg is None:
+            raise complaint
+        if isinstance(keyword.value, ast.Name):
+            values[keyword.arg] = keyword.value.id
+            continue
+        try:
+            values[keyword.arg] = ast.literal_eval(keyword.value)
+        except ValueError:
+            raise complaint from None
+    return tree.func.id, values
+
+
+def split_specs(specs: str | Sequence[str]) -> list[str]:
+    """`"lime(samples=5), occlusion"` → its parts; commas inside brackets do not separate."""
+    parts: list[str] = []
+    for text in [specs] if isinstance(specs, str) else specs:
+        depth, start = 0, 0
+        for i, c in enumerate(text):
+            depth += (c in "([{") - (c in ")]}")
+            if c == "," and depth == 0:
+                parts.append(text[start:i])
+                start = i + 1
+        parts.append(text[start:])
+    return [part.strip() for part in parts if part.strip()]
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A hint for a misspelt name."""
+    options = sorted(known)
+    close = difflib.get_close_matches(name, options, n=1, cutoff=0.5)
+    return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(options) or 'none'}"
+
+
+@dataclass(frozen=True)
+class Registry(Generic[T]):
+    """The plug-ins of one kind: the modules of a package, plug-in folders and entry points."""
+
+    kind: str
+    package: str
+    base: type[T]
+
+    def names(self) -> list[str]:
+        """All names, found without importing any plug-in."""
+        folder = importlib.import_module(self.package)
+        own = {m.name for m in pkgutil.iter_modules(folder.__path__) if not m.name.startswith("_")}
+        return sorted(own | {e.name for e in self._entry_points()})
+
+    def get(self, name: str) -> type[T]:
+        """The class behind a name."""
+        if name not in self.names():
+            raise PluginError(f"no {self.kind} is called {name!r}: {nearest(name, self.names())}")
+        for entry in self._entry_points():
+            if entry.name == name:
+                found: type[T] = entry.load()
+                return found
+        module = importlib.import_module(f"{self.package}.{name}")
+        classes = [
+            c
+            for c in vars(module).values()
+            if inspect.isclass(c) and issubclass(c, self.base) and c.__module__ == module.__name__
+            if c.plugin_name() == name
+        ]
+        if len(classes) != 1:
+            raise PluginError(
+                f"expected the file {name}.py to hold one {self.base.__name__} whose class name "
+                f"in snake case is {name!r}; found {len(classes)}"
+            )
+        return classes[0]
+
+    def make(self, spec: str | T) -> T:
+        """The object a text spells; an object is passed through."""
+        if not isinstance(spec, str):
+            if isinstance(spec, self.base):
+                return spec
+            raise PluginError(f"expected a name or an {self.base.__name__}, got {spec!r}")
+        name, values = parse_spec(spec)
+        cls = self.get(name)
+        check_settings(cls, values)
+        try:
+            return cls(**values)
+        except ValueError as error:
+            raise PluginError(f"{spec}: {error}") from None
+
+    def _entry_points(self) -> Any:
+        return entry_points(group=self.package)
+
+
+def check_settings(cls: type, values: dict[str, Any]) -> None:
+    """Settings of the right names and kinds, or a sentence that says which is wrong."""
+    known = {f.name for f in dataclasses.fields(cls)} if dataclasses.is_dataclass(cls) else set()
+    hints = typing.get_type_hints(cls)
+    name = cls.plugin_name() if issubclass(cls, Plugin) else cls.__name__
+    for key, value in values.items():
+        if key not in known:
+            raise PluginError(f"{name} has no setting {key!r}: {nearest(key, known)}")
+        if not fits(value, hints[key]):
+            raise PluginError(f"{name}: expected {key} to be {_readable(hints[key])}, got {value!r}")
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Whether a literal value is of the annotated kind."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if hint is Any:
+        return True
+    if origin in (typing.Union, types.UnionType):
+        return any(fits(value, option) for option in arguments)
+    if origin is typing.Literal:
+        return value in arguments
+    if origin is tuple:
+        return isinstance(value, tuple | list) and all(fits(v, arguments[0]) for v in value)
+    if hint is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if hint is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    if inspect.isclass(hint) and issubclass(hint, str):
+        return isinstance(value, str) and (hint is str or value in list(hint))  # type: ignore[call-overload]
+    return isinstance(value, hint)
+
+
+def _readable(hint: Any) -> str:
+    if typing.get_origin(hint) is typing.Literal:
+        return " or ".join(map(str, typing.get_args(hint)))
+    if inspect.isclass(hint) and issubclass(hint, str) and hint is not str:
+        return " or ".join(hint)
+    return hint.__name__ if inspect.isclass(hint) and not typing.get_args(hint) else str(hint)
+
+
+def plugin_path(own: Iterable[str], kind: str) -> list[str]:
+    """A plug-in package's own folder and the folders that users added for this kind."""
+    added = os.environ.get(PLUGIN_FOLDERS, "").split(os.pathsep)
+    return [*own, *(str(Path(folder) / kind) for folder in added if folder)]
+
+
+@functools.cache
+def first_line(cls: type) -> str:
+    """The one-line description that lists show."""
+    return (inspect.getdoc(cls) or "").split("\n", 1)[0]
