@@ -15,6 +15,7 @@ import types
 import typing
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -176,7 +177,9 @@ def check_settings(cls: type, values: dict[str, Any]) -> None:
         if key not in known:
             raise PluginError(f"{name} has no setting {key!r}: {nearest(key, known)}")
         if not fits(value, hints[key]):
-            raise PluginError(f"{name}: expected {key} to be {_readable(hints[key])}, got {value!r}")
+            raise PluginError(
+                f"{name}: expected {key} to be {_readable(hints[key])}, got {value!r}"
+            )
 
 
 def fits(value: Any, hint: Any) -> bool:
@@ -194,15 +197,15 @@ def fits(value: Any, hint: Any) -> bool:
         return isinstance(value, int | float) and not isinstance(value, bool)
     if hint is int:
         return isinstance(value, int) and not isinstance(value, bool)
-    if inspect.isclass(hint) and issubclass(hint, str):
-        return isinstance(value, str) and (hint is str or value in list(hint))  # type: ignore[call-overload]
+    if inspect.isclass(hint) and issubclass(hint, StrEnum):
+        return value in list(hint)
     return isinstance(value, hint)
 
 
 def _readable(hint: Any) -> str:
     if typing.get_origin(hint) is typing.Literal:
         return " or ".join(map(str, typing.get_args(hint)))
-    if inspect.isclass(hint) and issubclass(hint, str) and hint is not str:
+    if inspect.isclass(hint) and issubclass(hint, StrEnum):
         return " or ".join(hint)
     return hint.__name__ if inspect.isclass(hint) and not typing.get_args(hint) else str(hint)
 

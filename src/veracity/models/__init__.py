@@ -1,0 +1,1 @@
+"""Architectures, training, and adapters for other people's models."""

@@ -1,0 +1,365 @@
+"""A run on disk: written part by part, resumed, and read back without torch or the data."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..core.attributions import Attribution
+from ..core.errors import RunError
+from ..core.examples import Dataset, Example
+from ..core.inputs import FloatArray, Text
+from ..core.metrics import Row
+from .files import written_whole
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FORMAT = 1
+
+
+def slug(text: str) -> str:
+    """A folder name that people can read and that no two texts share."""
+    readable = re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.")[:60]
+    if readable == text:
+        return text
+    return f"{readable}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a method's explanations of one model took."""
+
+    model: str
+    explainer: str
+    examples: int
+    seconds: float
+    questions: float
+
+
+@dataclass(frozen=True)
+class Run:
+    """The folder of one audit. `asked` identifies it; parts fill it."""
+
+    folder: Path
+    asked: Mapping[str, Any]
+    made: Mapping[str, Any]
+
+    # ---- opening ----------------------------------------------------------------------------
+
+    @classmethod
+    def start(cls, folder: Path, asked: Mapping[str, Any], data: Dataset) -> Run:
+        """A new run, or the one already in this folder if the same was asked of it."""
+        if (folder / "run.json").exists():
+            return cls._resume(folder, asked)
+        if folder.exists() and any(p.name != "run.lock" for p in folder.iterdir()):
+            raise RunError(
+                f"expected {folder} to be a new or empty folder or one of our runs; it holds "
+                "other files. Choose another folder"
+            )
+        run = cls(folder, asked, {"created": _now(), "versions": versions()})
+        run._write_examples(data)
+        run._write_json()
+        return run
+
+    @classmethod
+    def _resume(cls, folder: Path, asked: Mapping[str, Any]) -> Run:
+        before = cls.open(folder)
+        fixed = ("dataset", "models", "seed", "batch_size", "target")
+        changed = [k for k in fixed if before.asked[k] != json.loads(json.dumps(asked[k]))]
+        if changed:
+            raise RunError(
+                f"{folder} holds a run with another {' and another '.join(changed)}. Choose "
+                "another folder for this run, or delete that one"
+            )
+        run = cls(folder, asked, before.made)
+        run._write_json()
+        return run
+
+    @classmethod
+    def open(cls, folder: str | Path) -> Run:
+        """A run that was written before."""
+        path = Path(folder) / "run.json"
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            if content["format"] != FORMAT:
+                raise RunError(
+                    f"{path} has format {content['format']}; this version reads {FORMAT}. "
+                    "Install the version of veracity that wrote it"
+                )
+            return cls(Path(folder), content["asked"], content["made"])
+        except FileNotFoundError:
+            raise RunError(
+                f"expected a run with a run.json in {folder}; there is none. "
+                "Make one with `veracity audit --out FOLDER`"
+            ) from None
+        except (ValueError, KeyError, TypeError) as error:
+            raise RunError(f"{path} is damaged ({error}). Restore it, or run again") from None
+
+    def _write_json(self) -> None:
+        content = {"format": FORMAT, "asked": self.asked, "made": self.made}
+        with written_whole(self.folder / "run.json") as file:
+            file.write(json.dumps(content, indent=1, ensure_ascii=False).encode())
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """One writer at a time; the lock goes with the process, however it ends."""
+        try:
+            import fcntl
+        except ImportError:  # not on this system: two writers would only repeat work
+            yield
+            return
+        with (self.folder / "run.lock").open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise RunError(
+                    f"another process is writing to {self.folder}. Wait for it, or choose another "
+                    "folder"
+                ) from None
+            yield
+
+    # ---- writing ----------------------------------------------------------------------------
+
+    def _part(self, kind: str, *keys: str | int) -> Path:
+        *folders, last = [f"{k:05d}" if isinstance(k, int) else slug(k) for k in keys]
+        return self.folder.joinpath(kind, *folders, f"{last}.parquet")
+
+    def prediction_part(self, model: str, batch: int) -> Path:
+        return self._part("predictions", model, batch)
+
+    def attribution_part(self, model: str, explainer: str, batch: int) -> Path:
+        return self._part("attributions", model, explainer, batch)
+
+    def score_part(self, model: str, explainer: str, metric: str, batch: int) -> Path:
+        return self._part("scores", model, explainer, metric, batch)
+
+    def _write_examples(self, data: Dataset) -> None:
+        write_table(
+            self.folder / "examples.parquet",
+            {
+                "example": [e.id for e in data],
+                "text": [_clean(e.input.text) for e in data],
+                "starts": [[s for s, _ in e.input.spans] for e in data],
+                "ends": [[t for _, t in e.input.spans] for e in data],
+                "label": [e.label for e in data],
+                "facts": [json.dumps(dict(e.facts)) for e in data],
+            },
+        )
+
+    def write_predictions(
+        self, path: Path, examples: Sequence[Example], probabilities: FloatArray
+    ) -> None:
+        write_table(path, {"example": [e.id for e in examples], "probabilities": probabilities})
+
+    def write_attributions(
+        self,
+        path: Path,
+        model: str,
+        explainer: str,
+        found: Sequence[tuple[Example, Attribution]],
+        cost: tuple[float, float],
+    ) -> None:
+        """Seconds and questions are shared out evenly over the batch that they were spent on."""
+        n = len(found)
+        seconds, questions = cost
+        write_table(
+            path,
+            {
+                "model": [model] * n,
+                "explainer": [explainer] * n,
+                "example": [e.id for e, _ in found],
+                "target": [a.target for _, a in found],
+                "scores": [a.scores for _, a in found],
+                "base_value": [float(a.base_value) for _, a in found],
+                "output_value": [float(a.output_value) for _, a in found],
+                "notes": [json.dumps({k: float(v) for k, v in a.notes.items()}) for _, a in found],
+                "seconds": [seconds / n] * n,
+                "questions": [questions / n] * n,
+            },
+        )
+
+    def write_scores(
+        self,
+        path: Path,
+        model: str,
+        explainer: str,
+        metric: str,
+        rows: Sequence[tuple[str, Row]],
+    ) -> None:
+        """Long form: one line per example and quantity."""
+        flat = [(example, name, float(v)) for example, row in rows for name, v in row.items()]
+        n = len(flat)
+        write_table(
+            path,
+            {
+                "dataset": [str(self.asked["dataset"]["name"])] * n,
+                "model": [model] * n,
+                "explainer": [explainer] * n,
+                "metric": [metric] * n,
+                "example": [example for example, _, _ in flat],
+                "name": [name for _, name, _ in flat],
+                "value": [value for _, _, value in flat],
+            },
+        )
+
+    def write_summaries(self, summaries: Mapping[str, Any]) -> None:
+        """Aggregates that are not means, such as pooled F1: {model: {explainer: {metric: row}}}."""
+        with written_whole(self.folder / "summaries.json") as file:
+            file.write(json.dumps(summaries, indent=1).encode())
+
+    # ---- reading ----------------------------------------------------------------------------
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        return tuple(self.asked["models"])
+
+    @property
+    def explainers(self) -> tuple[str, ...]:
+        return tuple(self.asked["explainers"])
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(self.asked["dataset"]["labels"])
+
+    def examples(self) -> list[Example]:
+        """The inputs as they were read, without their truth masks."""
+        return [
+            Example(
+                r["example"],
+                Text(r["text"], tuple(zip(r["starts"], r["ends"], strict=True))),
+                r["label"],
+                facts=json.loads(r["facts"]),
+            )
+            for r in read_table(self.folder / "examples.parquet").to_pylist()
+        ]
+
+    def predictions(self, model: str) -> dict[str, FloatArray]:
+        """Class probabilities by example, labels in the dataset's order."""
+        return {
+            r["example"]: np.array(r["probabilities"])
+            for path in sorted(self.prediction_part(model, 0).parent.glob("*.parquet"))
+            for r in read_table(path).to_pylist()
+        }
+
+    def attributions(self, model: str, explainer: str) -> dict[str, dict[str, Any]]:
+        """Stored attributions by example: target, scores, base_value, output_value, notes."""
+        return {
+            r["example"]: {**r, "scores": np.array(r["scores"]), "notes": json.loads(r["notes"])}
+            for path in sorted(self.attribution_part(model, explainer, 0).parent.glob("*.parquet"))
+            for r in read_table(path).to_pylist()
+        }
+
+    def scores(self) -> pa.Table:
+        """All scores of what was asked, in long form."""
+        import pyarrow as pa
+
+        folders = [
+            self.score_part(model, explainer, metric, 0).parent
+            for model in self.models
+            for explainer in (*self.explainers, "")
+            for metric in self.asked["metrics"]
+        ]
+        parts = [read_table(path) for f in folders for path in sorted(f.glob("*.parquet"))]
+        if not parts:
+            raise RunError(f"{self.folder} holds no scores yet. Give the audit command again")
+        return pa.concat_tables(parts)
+
+    def costs(self) -> list[Cost]:
+        """Seconds and model questions per model and method."""
+        found = []
+        for model in self.models:
+            for explainer in self.explainers:
+                folder = self.attribution_part(model, explainer, 0).parent
+                tables = [read_table(p, ["seconds", "questions"]) for p in folder.glob("*.parquet")]
+                columns = [t.to_pydict() for t in tables]
+                found.append(
+                    Cost(
+                        model,
+                        explainer,
+                        sum(t.num_rows for t in tables),
+                        float(sum(sum(c["seconds"]) for c in columns)),
+                        float(sum(sum(c["questions"]) for c in columns)),
+                    )
+                )
+        return found
+
+    def summaries(self) -> dict[str, Any]:
+        """What `write_summaries` wrote; nothing when the run has not finished."""
+        path = self.folder / "summaries.json"
+        found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+        return found
+
+
+def write_table(path: Path, columns: Mapping[str, Any]) -> None:
+    """A Parquet file, whole or not at all."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    arrays = {k: list(v) if isinstance(v, np.ndarray) else v for k, v in columns.items()}
+    with written_whole(path) as file:
+        pq.write_table(pa.table(arrays), file, compression="zstd")
+
+
+def read_table(path: Path, columns: list[str] | None = None) -> pa.Table:
+    """A Parquet part, or a sentence that says which one is damaged."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.read_table(path, columns=columns, partitioning=None)
+    except (pa.ArrowException, OSError) as error:
+        raise RunError(
+            f"the part {path} is damaged ({str(error).splitlines()[0]}). Give the audit command "
+            "again: it computes damaged and missing parts anew and keeps the rest"
+        ) from None
+
+
+def is_whole(path: Path) -> bool:
+    """Whether a part exists and can be read; a damaged one is removed, to be made again."""
+    if not path.exists():
+        return False
+    try:
+        read_table(path)
+    except RunError:
+        path.unlink()
+        return False
+    return True
+
+
+def versions() -> dict[str, str]:
+    """What the numbers were made with."""
+    import platform
+    from importlib import metadata
+
+    found = {"python": platform.python_version()}
+    for name in ("veracity", "numpy", "scipy", "torch", "transformers", "scikit-learn", "pyarrow"):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _clean(text: str) -> str:
+    """Lone surrogates cannot be stored as UTF-8; one character stays one character."""
+    return text.encode("utf-8", "replace").decode() if not _encodable(text) else text
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,186 @@
+"""Which method leads where, how sure that is, and what could not be told apart."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from ..core.inputs import FloatArray
+from .run import Run
+from .statistics import bootstrap_intervals, holm, letter_groups, sign_flip_tests
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LEVEL = 0.05
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One method's mean on one quantity, and how it stands to the best and to chance."""
+
+    method: str
+    mean: float
+    low: float
+    high: float
+    n: int
+    undefined: int
+    group: str
+    p_best: float
+    p_chance: float | None
+    is_best: bool
+    tied_with_best: bool
+    better_than_chance: bool | None
+
+
+@dataclass(frozen=True)
+class Standing:
+    """All methods on one quantity of one metric for one model, best first."""
+
+    model: str
+    metric: str
+    name: str
+    better: Literal["higher", "lower", ""]
+    about: str
+    purpose: str
+    headline: bool
+    entries: tuple[Entry, ...]
+
+    @property
+    def best(self) -> Entry | None:
+        return next((e for e in self.entries if e.is_best), None)
+
+
+@dataclass(frozen=True)
+class _Column:
+    model: str
+    metric: str
+    name: str
+    info: dict[str, Any]
+    purpose: str
+    methods: list[str]
+    values: FloatArray  # (examples, methods)
+
+
+def standings(run: Run) -> list[Standing]:
+    """Every compared quantity of a run; one Holm family per model."""
+    table = run.scores()
+    found: list[Standing] = []
+    for model in run.models:
+        columns = _columns(run, table, model)
+        chance = [e for e in run.explainers if run.asked["explainers"][e].get("baseline")]
+        found += _compare(columns, chance)
+    return found
+
+
+def compare(
+    values: FloatArray, methods: Sequence[str], *, better: Literal["higher", "lower"] = "higher"
+) -> Standing:
+    """Methods on the same examples, outside of any run. (examples, methods)"""
+    column = _Column("", "", "", {"better": better, "about": ""}, "", list(methods), values)
+    return _compare([column], [])[0]
+
+
+def _columns(run: Run, table: pa.Table, model: str) -> list[_Column]:
+    import pyarrow.compute as pc
+
+    of_model = table.filter(pc.equal(table["model"], model))
+    ids = {e: i for i, e in enumerate(sorted(set(of_model["example"].to_pylist())))}
+    columns = []
+    for metric, about in run.asked["metrics"].items():
+        if about["of_model"]:
+            continue
+        of_metric = of_model.filter(pc.equal(of_model["metric"], metric))
+        for name, info in about["quantities"].items():
+            rows = of_metric.filter(pc.equal(of_metric["name"], name)).to_pydict()
+            methods = [e for e in run.explainers if e in set(rows["explainer"])]
+            if not methods:
+                continue
+            place = {m: i for i, m in enumerate(methods)}
+            values = np.full((len(ids), len(methods)), np.nan)
+            for explainer, example, value in zip(
+                rows["explainer"], rows["example"], rows["value"], strict=True
+            ):
+                if explainer in place:
+                    values[ids[example], place[explainer]] = value
+            columns.append(_Column(model, metric, name, info, about["purpose"], methods, values))
+    return columns
+
+
+def _compare(columns: Sequence[_Column], chance: Sequence[str]) -> list[Standing]:
+    """Tests all pairs in all directed columns, corrects them together, and sorts the methods."""
+    directed = [c for c in columns if c.info["better"]]
+    pairs = {id(c): list(itertools.combinations(range(len(c.methods)), 2)) for c in directed}
+    family = sum(len(p) for p in pairs.values())
+    # with fewer draws than this the smallest possible p-value could never pass the correction
+    draws = max(10_000, math.ceil(2 * family / LEVEL))
+    raw: list[float] = []
+    for c in directed:
+        if pairs[id(c)]:
+            differences = np.stack(
+                [c.values[:, i] - c.values[:, j] for i, j in pairs[id(c)]], axis=1
+            )
+            raw += sign_flip_tests(differences, draws=draws).tolist()
+    corrected = iter(holm(raw).tolist())
+    p_tables = {}
+    for c in directed:
+        p = np.ones((len(c.methods), len(c.methods)))
+        for i, j in pairs[id(c)]:
+            p[i, j] = p[j, i] = next(corrected)
+        p_tables[id(c)] = p
+    return [_standing(c, p_tables.get(id(c)), chance) for c in columns]
+
+
+def _standing(column: _Column, p: FloatArray | None, chance: Sequence[str]) -> Standing:
+    values, methods = column.values, column.methods
+    defined = (~np.isnan(values)).sum(axis=0)
+    sums = np.nansum(values, axis=0)
+    means = np.where(defined > 0, sums / np.maximum(defined, 1), np.nan)
+    bounds = bootstrap_intervals(values)
+    better = column.info["better"]
+    direction = -1.0 if better == "lower" else 1.0
+    ranked = np.where(np.isnan(means), -np.inf, direction * means)
+    order = np.argsort(-ranked, kind="stable")
+    contenders = [int(i) for i in order if methods[i] not in chance and defined[i]]
+    best = contenders[0] if p is not None and contenders else None
+    base = next((methods.index(m) for m in chance if m in methods), None)
+    letters = (
+        letter_groups((p < LEVEL)[np.ix_(order, order)]) if p is not None else [""] * len(order)
+    )
+    entries = []
+    for place, i in enumerate(order):
+        p_best = 1.0 if p is None or best is None else float(p[i, best])
+        p_chance = None if p is None or base is None or i == base else float(p[i, base])
+        entries.append(
+            Entry(
+                method=methods[i],
+                mean=float(means[i]),
+                low=float(bounds[i, 0]),
+                high=float(bounds[i, 1]),
+                n=int(defined[i]),
+                undefined=int(len(values) - defined[i]),
+                group=letters[place],
+                p_best=p_best,
+                p_chance=p_chance,
+                is_best=int(i) == best,
+                tied_with_best=best is not None and int(i) != best and p_best >= LEVEL,
+                better_than_chance=None
+                if p_chance is None or base is None
+                else bool(p_chance < LEVEL and ranked[i] > ranked[base]),
+            )
+        )
+    return Standing(
+        column.model,
+        column.metric,
+        column.name,
+        better,
+        column.info["about"],
+        column.purpose,
+        bool(column.info.get("headline")),
+        tuple(entries),
+    )

@@ -1,0 +1,105 @@
+"""Saying "better": intervals, paired tests, correction for many looks (SPEC 8.4)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..core.inputs import BoolArray, FloatArray
+
+EXACT_UP_TO = 12
+"""So many non-zero differences are enumerated, 2 to that power sign patterns."""
+
+_CHUNK = 500
+
+
+def bootstrap_intervals(
+    values: FloatArray, *, draws: int = 2000, level: float = 0.95, seed: int = 0
+) -> FloatArray:
+    """Percentile intervals of the column means; NaN entries are left out. (n, k) → (k, 2)"""
+    n, k = values.shape
+    defined = ~np.isnan(values)
+    filled = np.where(defined, values, 0.0)
+    rng = np.random.default_rng(seed)
+    found = np.full((draws, k), np.nan)
+    for start in range(0, draws if n else 0, _CHUNK):
+        stop = min(start + _CHUNK, draws)
+        weights = rng.multinomial(n, np.full(n, 1 / n), size=stop - start).astype(float)
+        counts = weights @ defined
+        with np.errstate(invalid="ignore"):
+            found[start:stop] = (weights @ filled) / counts
+    tail = (1 - level) / 2
+    result = np.full((k, 2), np.nan)
+    for column in range(k):
+        usable = found[:, column][~np.isnan(found[:, column])]
+        if len(usable):
+            result[column] = np.quantile(usable, [tail, 1 - tail])
+    return result
+
+
+def sign_flip_test(differences: Sequence[float] | FloatArray, *, draws: int = 10_000) -> float:
+    """Two-sided paired permutation test: exact for few differences, sampled for many."""
+    return float(sign_flip_tests(np.asarray(differences, dtype=float)[:, None], draws=draws)[0])
+
+
+def sign_flip_tests(differences: FloatArray, *, draws: int = 10_000, seed: int = 0) -> FloatArray:
+    """One p-value per column of differences; NaN pairs carry no information. (n, k) → (k,)"""
+    filled = np.nan_to_num(np.asarray(differences, dtype=float), nan=0.0)
+    n, k = filled.shape
+    nonzero = (filled != 0).sum(axis=0)
+    few = nonzero <= EXACT_UP_TO
+    p = np.ones(k)
+    for column in np.flatnonzero(few & (nonzero > 0)):
+        d = filled[filled[:, column] != 0, column]
+        signs = np.array(list(itertools.product((1.0, -1.0), repeat=len(d))))
+        p[column] = np.mean(np.abs(signs @ d) >= _reached(abs(d.sum())))
+    many = np.flatnonzero(~few)
+    if len(many):
+        d = filled[:, many]
+        reached = _reached(np.abs(d.sum(axis=0)))
+        rng = np.random.default_rng(seed)
+        hits = np.zeros(len(many))
+        for start in range(0, draws, _CHUNK):
+            size = min(_CHUNK, draws - start)
+            signs = rng.integers(0, 2, size=(size, n), dtype=np.int8) * 2.0 - 1.0
+            hits += (np.abs(signs @ d) >= reached).sum(axis=0)
+        p[many] = (hits + 1) / (draws + 1)
+    return p
+
+
+def _reached(total: FloatArray | float) -> FloatArray | float:
+    """A margin for rounding, so that the observed pattern always counts as reaching itself."""
+    return total - 1e-12 * np.maximum(1.0, total)
+
+
+def holm(p_values: Sequence[float] | FloatArray) -> FloatArray:
+    """Step-down correction: each p-value as it stands after all looks are counted."""
+    p = np.asarray(p_values, dtype=float)
+    order = np.argsort(p, kind="stable")
+    scaled = p[order] * (len(p) - np.arange(len(p)))
+    corrected = np.empty_like(p)
+    corrected[order] = np.minimum(1.0, np.maximum.accumulate(scaled))
+    return corrected
+
+
+def letter_groups(different: BoolArray) -> list[str]:
+    """Letters by which methods that share one could not be told apart (insert and absorb)."""
+    n = len(different)
+    groups: list[set[int]] = [set(range(n))]
+    for i, j in itertools.combinations(range(n), 2):
+        if not different[i, j]:
+            continue
+        split = []
+        for group in groups:
+            split += [group - {i}, group - {j}] if {i, j} <= group else [group]
+        groups = []
+        for group in split:
+            if group and not any(group <= g for g in groups):
+                groups = [g for g in groups if not g <= group] + [group]
+    groups.sort(key=lambda g: sorted(g))
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    return [
+        "".join(letters[g % 26] for g, group in enumerate(groups) if i in group) for i in range(n)
+    ]

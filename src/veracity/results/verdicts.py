@@ -1,0 +1,58 @@
+"""A run's answer in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .standings import LEVEL, Entry, Standing
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Which method to use on one model for one purpose."""
+
+    model: str
+    purpose: str
+    metric: str
+    name: str
+    sentence: str
+    use: str | None
+    tied: tuple[str, ...]
+
+
+def verdicts(standings: Sequence[Standing]) -> list[Verdict]:
+    """One verdict per model and headline quantity."""
+    return [_verdict(s) for s in standings if s.headline]
+
+
+def _verdict(s: Standing) -> Verdict:
+    best = s.best
+    near = [e for e in s.entries if e.tied_with_best]
+    useless = [e for e in s.entries if e.better_than_chance is False]
+    if best is None:
+        sentence = "No method could be scored."
+        return Verdict(s.model, s.purpose, s.metric, s.name, sentence, None, ())
+    if best.better_than_chance is False:
+        sentence = (
+            f"To {s.purpose}, no method beats random scores: the best, {best.method}, reaches "
+            f"{_figure(best)}, which chance could also give."
+        )
+        return Verdict(s.model, s.purpose, s.metric, s.name, sentence, None, ())
+    tied = tuple(e.method for e in near)
+    sentence = f"To {s.purpose}, use {best.method}: {s.name.replace('_', ' ')} {_figure(best)}."
+    if tied:
+        sentence += f" Not told apart from it: {_listed(tied)}."
+    elif len(s.entries) > 1:
+        sentence += f" It leads every other method (corrected p < {LEVEL})."
+    if useless:
+        sentence += f" No better than random scores: {_listed([e.method for e in useless])}."
+    return Verdict(s.model, s.purpose, s.metric, s.name, sentence, best.method, tied)
+
+
+def _figure(e: Entry) -> str:
+    return f"{e.mean:.3f} (95 % interval {e.low:.3f} to {e.high:.3f}, {e.n} texts)"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
