@@ -160,7 +160,7 @@ class Registry(Generic[T]):
         cls = self.get(name)
         check_settings(cls, values)
         try:
-            return cls(**values)
+            return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
         except ValueError as error:
             raise PluginError(f"{spec}: {error}") from None
 

@@ -1,1 +1,126 @@
 """Architectures, training, and adapters for other people's models."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..core.classifiers import Classifier
+from ..core.errors import ModelError
+from ..core.files import written_whole
+
+if TYPE_CHECKING:
+    from .architecture import Architecture
+
+RECORD = "veracity.json"
+"""What a model folder of ours is recognised by."""
+
+FORMAT = 1
+
+
+def load_model(
+    source: Any,
+    *,
+    labels: Sequence[str] | None = None,
+    allow_unpickle: bool = False,
+    batch_size: int = 32,
+    timeout: float = 30.0,
+    budget: int | None = None,
+    cache: Path | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> Classifier:
+    """A classifier from a folder, a pickled pipeline, `module:callable`, a URL or a live object.
+
+    `batch_size`, `timeout`, `budget`, `cache` and `headers` are for URLs.
+    """
+    if not isinstance(source, str | Path):
+        return _live(source, labels)
+    text = str(source)
+    if text.startswith(("http://", "https://")):
+        from .adapters.endpoints import Endpoint
+
+        return Endpoint(
+            text,
+            labels=tuple(labels) if labels else None,
+            batch_size=batch_size,
+            timeout=timeout,
+            budget=budget,
+            cache=cache,
+            headers=tuple((headers or {}).items()),
+        )
+    path = Path(text)
+    if path.is_dir():
+        return _from_folder(path, labels)
+    if path.suffix in (".pkl", ".pickle", ".joblib"):
+        from .adapters.sklearn_pipelines import load_pickled
+
+        return load_pickled(path, allow_unpickle=allow_unpickle, labels=labels)
+    if ":" in text:
+        from .adapters.callables import load_callable
+
+        return load_callable(text, labels=labels)
+    raise ModelError(
+        f"expected a model folder, a .pkl or .joblib file, module:callable or a URL; {text!r} is "
+        f"{'a file of another kind' if path.exists() else 'not there'}. "
+        "Train one with `veracity train`, or check the path"
+    )
+
+
+def _from_folder(folder: Path, labels: Sequence[str] | None) -> Classifier:
+    record = folder / RECORD
+    if record.exists():
+        from .architectures import architectures
+
+        try:
+            content = json.loads(record.read_text("utf-8"))
+            spec, names = content["architecture"], content["labels"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise ModelError(f"{record} is damaged ({error}). Train the model again") from None
+        found: Classifier = architectures.make(spec).load(folder, names)
+        return found
+    if (folder / "config.json").exists():
+        from .transformers_text import load_transformer
+
+        return load_transformer(folder, labels)
+    raise ModelError(
+        f"expected a folder written by `veracity train` ({RECORD}) or by transformers "
+        f"(config.json); {folder} has neither"
+    )
+
+
+def _live(source: Any, labels: Sequence[str] | None) -> Classifier:
+    if isinstance(source, Classifier):
+        return source
+    if hasattr(source, "tokenizer") and hasattr(source, "model"):
+        from .transformers_text import wrapped
+
+        return wrapped(source.model, source.tokenizer)
+    if hasattr(source, "predict_proba"):
+        from .adapters.sklearn_pipelines import SklearnClassifier
+
+        return SklearnClassifier(source, labels=labels)
+    if callable(source):
+        from .adapters.callables import CallableClassifier
+
+        return CallableClassifier(source, labels=labels)
+    raise ModelError(
+        "expected a classifier, a transformers pipeline, a scikit-learn pipeline with "
+        f"predict_proba or a callable; got {type(source).__name__}"
+    )
+
+
+def save_model(
+    model: Any, architecture: Architecture, folder: Path, *, record: Mapping[str, Any]
+) -> None:
+    """A folder that `load_model` reads; the record is written last, when all else is there."""
+    model.save(folder)
+    content = {
+        "format": FORMAT,
+        "architecture": architecture.spec,
+        "labels": list(model.labels),
+        **record,
+    }
+    with written_whole(folder / RECORD) as file:
+        file.write(json.dumps(content, indent=1, ensure_ascii=False).encode())

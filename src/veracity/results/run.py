@@ -17,9 +17,9 @@ import numpy as np
 from ..core.attributions import Attribution
 from ..core.errors import RunError
 from ..core.examples import Dataset, Example
+from ..core.files import written_whole
 from ..core.inputs import FloatArray, Text
 from ..core.metrics import Row
-from .files import written_whole
 
 if TYPE_CHECKING:
     import pyarrow as pa

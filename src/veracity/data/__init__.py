@@ -1,0 +1,195 @@
+"""Where examples come from: files, packaged corpora, made ones."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..core.errors import DataError
+from ..core.examples import Dataset
+from ..core.plugins import nearest, parse_spec
+from .corpora import corpora
+from .readers import Columns, read_table
+from .records import Fault, Records, read_records, write_records
+from .splits import PARTS, Splits, given_parts, leaks, normalised, split
+from .words import is_chinese, read_text, text_of_tokens
+
+__all__ = [
+    "Columns",
+    "Fault",
+    "Splits",
+    "corpora",
+    "describe",
+    "leaks",
+    "load_data",
+    "read_text",
+    "split",
+    "text_of_tokens",
+    "validate",
+    "write_records",
+]
+
+SHOWN_FAULTS = 3
+DEFAULT_COLUMNS = Columns()
+
+
+def load_data(
+    source: str | Path | Dataset,
+    *,
+    columns: Columns = DEFAULT_COLUMNS,
+    labels: Sequence[str] | None = None,
+    language: str = "auto",
+    max_words: int = 5000,
+    skip_bad: bool = False,
+    seed: int = 0,
+) -> Dataset:
+    """Examples from a file, a folder, a corpus such as `made_reviews(n=500)`, or as they are."""
+    found = _found(source, columns, labels, language, max_words, seed)
+    errors = [fault for fault in found.faults if fault.severity == "error"]
+    if errors and not skip_bad:
+        shown = "\n".join(f"  {fault}" for fault in errors[:SHOWN_FAULTS])
+        raise DataError(
+            f"{source}: {len(errors)} of {len(errors) + len(found.dataset)} rows are faulty, first:"
+            f"\n{shown}\nSee them all with: veracity data validate {source}\n"
+            "or leave them out with --skip-bad (skip_bad=True)"
+        )
+    if not len(found.dataset):
+        raise DataError(f"{source}: expected at least one usable row, got none")
+    return found.dataset
+
+
+def validate(
+    source: str | Path | Dataset,
+    *,
+    columns: Columns = DEFAULT_COLUMNS,
+    labels: Sequence[str] | None = None,
+    language: str = "auto",
+    max_words: int = 5000,
+    skip_bad: bool = False,
+    seed: int = 0,
+) -> tuple[Dataset | None, list[Fault]]:
+    """Every fault with its line, and the dataset as `load_data` would give it, if it would."""
+    found = _found(source, columns, labels, language, max_words, seed)
+    faults = [*found.faults, *_leak_warnings(found)]
+    blocked = not skip_bad and any(fault.severity == "error" for fault in faults)
+    usable = len(found.dataset) > 0 and not blocked
+    return (found.dataset if usable else None), sorted(faults, key=lambda fault: fault.line)
+
+
+def describe(dataset: Dataset) -> dict[str, Any]:
+    """What a reader wants to know before trusting a dataset (SPEC 7.2)."""
+    lengths = np.array([example.input.n_features for example in dataset])
+    texts = Counter(normalised(example.input.text) for example in dataset)
+    quantiles = np.quantile(lengths, (0.25, 0.5, 0.75, 0.95)) if len(lengths) else np.zeros(4)
+    return {
+        "name": dataset.name,
+        "examples": len(dataset),
+        "labels": list(dataset.labels),
+        "balance": dataset.balance,
+        "words": {
+            "min": int(lengths.min(initial=0 if not len(lengths) else lengths[0])),
+            "mean": float(lengths.mean()) if len(lengths) else 0.0,
+            "max": int(lengths.max(initial=0)),
+            "quantiles": dict(zip(("25%", "50%", "75%", "95%"), quantiles.tolist(), strict=True)),
+        },
+        "truths": {kind: _truth_facts(dataset, kind) for kind in dataset.truth_kinds},
+        "facts": _fact_counts(dataset),
+        "duplicate_texts": sum(texts.values()) - len(texts),
+        "leaks": len(leaks(_given(dataset))),
+        "languages": dict(
+            Counter("zh" if is_chinese(example.input.text) else "other" for example in dataset)
+        ),
+        "pairs": sum(example.partner is not None for example in dataset),
+        "fingerprint": dataset.fingerprint(),
+    }
+
+
+def _found(
+    source: str | Path | Dataset,
+    columns: Columns,
+    labels: Sequence[str] | None,
+    language: str,
+    max_words: int,
+    seed: int,
+) -> Records:
+    if not isinstance(source, Dataset) and Path(source).exists():
+        path = Path(source)
+        table = read_table(path)
+        if not table.rows:
+            raise DataError(f"{path} holds no rows: expected at least one")
+        columns.check(table.columns, str(path))
+        return read_records(
+            table,
+            columns,
+            name=re.sub(r"\.gz$", "", path.resolve().name, flags=re.IGNORECASE).rsplit(".", 1)[0],
+            labels=labels,
+            language=language,
+            max_words=max_words,
+        )
+    dataset = source if isinstance(source, Dataset) else _corpus(str(source), seed)
+    if labels is not None and tuple(labels) != dataset.labels:
+        raise DataError(
+            f"{dataset.name} has the labels {', '.join(dataset.labels)}; got "
+            f"{', '.join(labels)}: leave labels out, they are for files"
+        )
+    return Records(dataset, {}, ())
+
+
+def _corpus(spec: str, seed: int) -> Dataset:
+    if not re.fullmatch(r"\s*\w+\s*(\(.*\))?\s*", spec, flags=re.DOTALL):
+        raise DataError(f"there is no file {spec!r}: expected a path or the name of a corpus")
+    name, values = parse_spec(spec)
+    if name not in corpora.names():
+        raise DataError(
+            f"there is no file and no corpus called {name!r}: {nearest(name, corpora.names())}"
+        )
+    corpus: Any = corpora.make(spec)
+    if hasattr(corpus, "seed") and "seed" not in values:
+        corpus = replace(corpus, seed=seed)
+    dataset: Dataset = corpus.load()
+    return dataset
+
+
+def _given(dataset: Dataset) -> Splits:
+    parts = given_parts(dataset)
+    return Splits(*(dataset.select(parts.get(part, ())) for part in PARTS))
+
+
+def _leak_warnings(found: Records) -> list[Fault]:
+    """A text in two parts of a dataset that is split already; each of its lines is named."""
+    leaked = set(map(normalised, leaks(_given(found.dataset))))
+    return [
+        Fault(
+            found.lines.get(example.id, 0),
+            f"the text of {example.id!r} stands in more than one split",
+            "warning",
+        )
+        for example in found.dataset
+        if normalised(example.input.text) in leaked
+    ]
+
+
+def _truth_facts(dataset: Dataset, kind: str) -> dict[str, float]:
+    """How much one kind of truth marks; shares are averaged over sets, as in SPEC 7.2."""
+    carriers = [example.truths[kind] for example in dataset if kind in example.truths]
+    shares = [float(mask.mean()) for masks in carriers for mask in masks]
+    return {
+        "examples": len(carriers),
+        "mean_share": float(np.mean(shares)),
+        "mean_sets": len(shares) / len(carriers),
+    }
+
+
+def _fact_counts(dataset: Dataset) -> dict[str, dict[str, int]]:
+    """Counts per type; facts with many values, such as positions, would only fill the page."""
+    counts: dict[str, Counter[str]] = {}
+    for example in dataset:
+        for key, value in example.facts.items():
+            counts.setdefault(key, Counter())[value] += 1
+    return {key: dict(sorted(c.items())) for key, c in sorted(counts.items()) if len(c) <= 20}

@@ -1,0 +1,348 @@
+"""Rows into examples and back, in the record schema of SPEC 7.1; what is wrong keeps its line."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from ..core.errors import DataError
+from ..core.examples import Dataset, Example
+from ..core.files import written_whole
+from ..core.inputs import BoolArray, Text
+from .readers import Columns, Row, Table
+from .words import read_text, text_of_tokens
+
+FACTS: Mapping[str, tuple[str, ...]] = {
+    "sentiment_type": ("single", "multiple", "obscure"),
+    "sample_type": ("ori", "adv"),
+    "adv_type": ("idr", "negative", "obscure", "lf", "csk"),
+    "split": (),
+}
+"""Fields that become facts, and their values where the schema fixes them."""
+
+KEEPS_LABEL = ("idr", "lf")
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong with one row; warnings never keep it out."""
+
+    line: int
+    message: str
+    severity: Literal["error", "warning"] = "error"
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.message}"
+
+
+@dataclass(frozen=True)
+class Records:
+    """The usable examples, the lines they came from, and all faults in the order of lines."""
+
+    dataset: Dataset
+    lines: Mapping[str, int]
+    faults: tuple[Fault, ...]
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """A sound row whose label has no number and whose twin no name yet."""
+
+    line: int
+    example: Example
+    label: str
+    rel_ids: tuple[str, ...]
+
+
+def read_records(
+    table: Table,
+    columns: Columns,
+    *,
+    name: str,
+    labels: Sequence[str] | None = None,
+    language: str = "auto",
+    max_words: int = 5000,
+) -> Records:
+    """Every sound row as an example, every unsound one as a fault."""
+    names, indexed = _label_names(table, columns, labels)
+    drafts: list[_Draft] = []
+    faults: list[Fault] = []
+    first_line: dict[str, int] = {}
+    asked = asdict(columns).items()
+    for number, row in enumerate(table.rows, 1):
+        values = {field: row.values.get(column) if column else None for field, column in asked}
+        try:
+            name_of_row = _id(values["id"], str(number))
+            if name_of_row in first_line:
+                raise ValueError(
+                    f"the id {name_of_row!r} stands on line {first_line[name_of_row]} already; "
+                    "make ids unique, or number the rows with columns id="
+                )
+            first_line[name_of_row] = row.line
+            values["id"] = name_of_row
+            drafts.append(_draft(row, values, names, indexed, language, max_words))
+        except ValueError as error:
+            faults.append(Fault(row.line, str(error)))
+    label_names = names or _in_order({draft.label for draft in drafts})
+    faults += _pair_faults(drafts, set(first_line))
+    bad = {fault.line for fault in faults if fault.severity == "error"}
+    sound = [draft for draft in drafts if draft.line not in bad]
+    return Records(
+        Dataset(name, label_names, _examples(sound, label_names)),
+        {draft.example.id: draft.line for draft in sound},
+        tuple(sorted(faults, key=lambda fault: fault.line)),
+    )
+
+
+def _label_names(
+    table: Table, columns: Columns, labels: Sequence[str] | None
+) -> tuple[tuple[str, ...], bool]:
+    """The names that are given, if any, and whether the rows number them instead."""
+    if labels is None:
+        written = next((r.values.get(columns.labels) for r in table.rows), None)
+        names = tuple(map(str, written)) if isinstance(written, list) else ()
+    else:
+        names = tuple(map(str, labels))
+    if len(set(names)) < len(names):
+        raise DataError(f"expected every label once, got {', '.join(names)}")
+    seen = {str(row.values.get(columns.label)) for row in table.rows}
+    return names, not seen & set(names)
+
+
+def _in_order(labels: Iterable[str]) -> tuple[str, ...]:
+    """Numbers by size, anything else by the alphabet."""
+    try:
+        return tuple(sorted(labels, key=float))
+    except ValueError:
+        return tuple(sorted(labels))
+
+
+def _draft(
+    row: Row,
+    values: dict[str, Any],
+    names: tuple[str, ...],
+    indexed: bool,
+    language: str,
+    max_words: int,
+) -> _Draft:
+    if row.fault:
+        raise ValueError(row.fault)
+    text = _text(values["text"], values["tokens"], language)
+    if text.n_features > max_words:
+        raise ValueError(
+            f"expected at most {max_words:,} words, got {text.n_features:,}; "
+            "shorten the text or raise max_words"
+        )
+    example = Example(
+        values["id"],
+        text,
+        0,
+        _truths(values["rationales"], values["truths"], text.n_features),
+        _id(values["partner"], "") or None,
+        _facts(values),
+    )
+    rel_ids = tuple(_id(rel, "") for rel in _list(values["rel_ids"], "rel_ids"))
+    if rel_ids and example.facts.get("sample_type") == "adv":
+        raise ValueError("expected rel_ids on originals only, got them on an adv row")
+    return _Draft(row.line, example, _label(values["label"], names, indexed), rel_ids)
+
+
+def _text(text: Any, tokens: Any, language: str) -> Text:
+    if text is not None and not isinstance(text, str):
+        raise ValueError(f"expected the text to be a string, got {type(text).__name__}")
+    own = _list(tokens, "tokens")
+    for token in own:
+        if not isinstance(token, str) or not token:
+            raise ValueError(f"expected tokens to be non-empty strings, got {token!r}")
+    for part in (text or "", *own):
+        if "\0" in part:
+            raise ValueError("the text holds a NUL byte; remove it")
+        if not part.isascii() and any("\ud800" <= c <= "\udfff" for c in part):
+            raise ValueError("the text holds half a character (a lone surrogate); remove it")
+    found = text_of_tokens(own, text) if own else read_text(text or "", language)
+    if not found.n_features:
+        raise ValueError("the text is empty")
+    return found
+
+
+def _label(value: Any, names: tuple[str, ...], indexed: bool) -> str:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if value is None or value == "":
+        raise ValueError("the label is missing")
+    if not isinstance(value, str | int):
+        raise ValueError(f"expected the label to be a name or a whole number, got {value!r}")
+    label = str(value).lower() if isinstance(value, bool) else str(value)
+    if not names or label in names:
+        return label
+    if indexed and label.isdecimal() and int(label) < len(names):
+        return names[int(label)]
+    raise ValueError(f"expected the label to be one of {', '.join(names)}; got {label!r}")
+
+
+def _id(value: Any, default: str) -> str:
+    if value is None or value == "":
+        return default
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise ValueError(f"expected an id to be a string or a whole number, got {value!r}")
+    return str(value)
+
+
+def _decoded(value: Any, field: str) -> Any:
+    """Tables hold lists and objects as JSON."""
+    if isinstance(value, str) and value:
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            raise ValueError(f"expected {field} to be JSON, got {value[:40]!r}") from None
+    return value or None
+
+
+def _list(value: Any, field: str) -> list[Any]:
+    value = _decoded(value, field)
+    if value is not None and not isinstance(value, list):
+        raise ValueError(f"expected {field} to be a list, got {type(value).__name__}")
+    return value or []
+
+
+def _mapping(value: Any, field: str) -> dict[str, Any]:
+    value = _decoded(value, field)
+    if value is not None and not isinstance(value, dict):
+        raise ValueError(f"expected {field} to be an object, got {type(value).__name__}")
+    return value or {}
+
+
+def _truths(rationales: Any, truths: Any, n: int) -> dict[str, tuple[BoolArray, ...]]:
+    sets = {"rationale": _list(rationales, "rationales")}
+    # Columnar files fill the kinds a row lacks with nulls.
+    sets |= {k: _list(v, k) for k, v in _mapping(truths, "truths").items() if v is not None}
+    if not all(sets["rationale"]):
+        raise ValueError("a rationale set is empty")
+    return {k: tuple(_mask(one, k, n) for one in many) for k, many in sets.items() if many}
+
+
+def _mask(indices: Any, kind: str, n: int) -> BoolArray:
+    if not isinstance(indices, list) or any(type(i) is not int for i in indices):
+        raise ValueError(f"expected a {kind} set to be a list of word indices, got {indices!r}")
+    for i in indices:
+        if not 0 <= i < n:
+            raise ValueError(
+                f"the {kind} index {i} is out of range: the text has {n} words (0-based)"
+            )
+    if any(a >= b for a, b in pairwise(indices)):
+        raise ValueError(f"expected a {kind} set to be sorted, each index once; got {indices}")
+    mask = np.zeros(n, dtype=np.bool_)
+    mask[indices] = True
+    return mask
+
+
+def _facts(values: dict[str, Any]) -> dict[str, str]:
+    facts: dict[str, str] = {}
+    for field, known in FACTS.items():
+        value = values[field]
+        if value is None or value == "":
+            continue
+        if not isinstance(value, str) or (known and value not in known):
+            raise ValueError(
+                f"expected {field} to be {' or '.join(known or ['text'])}; got {value!r}"
+            )
+        facts[field] = value
+    scores = _list(values["scores"], "scores")
+    if scores:
+        if not all(isinstance(score, dict) for score in scores):
+            raise ValueError("expected scores to be a list of objects, one per rationale")
+        facts["scores"] = json.dumps(scores, sort_keys=True)
+    own = _mapping(values["facts"], "facts").items()
+    return facts | {key: str(value) for key, value in own if value is not None}
+
+
+def _pair_faults(drafts: Sequence[_Draft], ids: set[str]) -> list[Fault]:
+    """Twins must name one original, differ from it, and keep its label where the kind says so."""
+    faults: list[Fault] = []
+    originals: dict[str, list[_Draft]] = defaultdict(list)
+    for draft in drafts:
+        for rel in draft.rel_ids:
+            originals[rel].append(draft)
+            if rel not in ids:
+                faults.append(Fault(draft.line, f"rel_ids names {rel!r}, which no row has"))
+    for draft in drafts:
+        found = originals[draft.example.id]
+        lonely = not found and draft.example.partner is None
+        if draft.example.facts.get("sample_type") == "adv" and lonely:
+            faults.append(Fault(draft.line, "no original names this adv row in its rel_ids"))
+        if len(found) > 1:
+            lines = ", ".join(str(original.line) for original in found)
+            faults.append(Fault(draft.line, f"expected one original, got those on lines {lines}"))
+        for original in found:
+            if original.example.input.text == draft.example.input.text:
+                faults.append(Fault(draft.line, f"the same text as its original, {original.line}"))
+            kind = draft.example.facts.get("adv_type")
+            if kind in KEEPS_LABEL and original.label != draft.label:
+                message = f"{kind} keeps the label, but {original.label} became {draft.label}"
+                faults.append(Fault(draft.line, message, "warning"))
+    return faults
+
+
+def _examples(drafts: Sequence[_Draft], labels: tuple[str, ...]) -> tuple[Example, ...]:
+    number = {label: i for i, label in enumerate(labels)}
+    original = {rel: draft.example.id for draft in drafts for rel in draft.rel_ids}
+    return tuple(
+        replace(
+            draft.example,
+            label=number[draft.label],
+            partner=original.get(draft.example.id, draft.example.partner),
+        )
+        for draft in drafts
+    )
+
+
+def write_records(dataset: Dataset, path: str | Path) -> None:
+    """A dataset as JSON lines that read back as the same dataset; all of it or nothing."""
+    ids = Counter(example.id for example in dataset)
+    if any(count > 1 for count in ids.values()):
+        raise DataError(f"expected unique ids, got {ids.most_common(1)[0][0]!r} more than once")
+    twins: dict[str, list[str]] = defaultdict(list)
+    for example in dataset:
+        if example.partner is not None and example.partner in ids:
+            twins[example.partner].append(example.id)
+    used = {dataset.labels[example.label] for example in dataset}
+    head: dict[str, Any] = {} if _in_order(used) == dataset.labels else {"labels": dataset.labels}
+    lines = []
+    for example in dataset:
+        record = _record(example, dataset.labels, twins[example.id], example.partner not in ids)
+        lines.append(json.dumps({**record, **head}, ensure_ascii=False) + "\n")
+        head = {}
+    with written_whole(Path(path)) as file:
+        file.write("".join(lines).encode())
+
+
+def _record(
+    example: Example, labels: tuple[str, ...], rel_ids: list[str], orphan: bool
+) -> dict[str, Any]:
+    words = list(example.input.words)
+    if text_of_tokens(words, example.input.text) != example.input:
+        raise DataError(f"{example.id}: expected words that can be found in the text again")
+    name = labels[example.label]
+    sets = {k: [np.flatnonzero(m).tolist() for m in ms] for k, ms in sorted(example.truths.items())}
+    facts = dict(example.facts)
+    record = {
+        "id": example.id,
+        "text": example.input.text,
+        "tokens": words,
+        "label": int(name) if name.isdecimal() and str(int(name)) == name else name,
+        **{key: facts.pop(key) for key in FACTS if key in facts},
+        "scores": json.loads(facts.pop("scores", "null")),
+        "rel_ids": rel_ids,
+        "partner": example.partner if orphan else None,
+        "rationales": sets.pop("rationale", None),
+        "truths": sets,
+        "facts": facts,
+    }
+    return {key: value for key, value in record.items() if value not in (None, [], {})}

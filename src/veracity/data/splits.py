@@ -1,0 +1,119 @@
+"""Training, validation and test parts that share no text and no pair of twins."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..core.errors import DataError
+from ..core.examples import Dataset
+
+PARTS = ("train", "validation", "test")
+NAMES = {"training": "train", "valid": "validation", "val": "validation", "dev": "validation"}
+
+
+@dataclass(frozen=True)
+class Splits:
+    """One dataset in three parts."""
+
+    train: Dataset
+    validation: Dataset
+    test: Dataset
+
+
+def normalised(text: str) -> str:
+    """A text without what does not make it another text: case and white space."""
+    return " ".join(text.casefold().split())
+
+
+def split(dataset: Dataset, *, shares: Sequence[float] = (0.8, 0.1, 0.1), seed: int = 0) -> Splits:
+    """The parts a dataset names itself, or seeded ones with the labels in proportion."""
+    if len(shares) != 3 or min(shares) < 0 or not math.isclose(sum(shares), 1, abs_tol=1e-6):
+        raise DataError(f"expected three shares that add up to 1, got {tuple(shares)}")
+    given = given_parts(dataset)
+    odd = sorted(set(given) - set(PARTS))
+    if odd and set(odd) != set(given):
+        raise DataError(
+            "expected every example's split to be train, validation (dev, val) or test; "
+            f"got {', '.join(map(repr, odd))} too"
+        )
+    missing = [part for part in PARTS if not given.get(part)]
+    if "train" in missing:
+        given = {"train": list(range(len(dataset)))}
+        missing = ["validation", "test"]
+    if missing:
+        wanted = [shares[i] if p == "train" or p in missing else 0 for i, p in enumerate(PARTS)]
+        if sum(wanted) > 0:
+            given |= _dealt(dataset, given["train"], [w / sum(wanted) for w in wanted], seed)
+    return Splits(*(dataset.select(given.get(part, ())) for part in PARTS))
+
+
+def given_parts(dataset: Dataset) -> dict[str, list[int]]:
+    """The places of each part that examples say they belong to; "" where they say nothing."""
+    parts: dict[str, list[int]] = defaultdict(list)
+    for i, example in enumerate(dataset):
+        name = example.facts.get("split", "").lower()
+        parts[NAMES.get(name, name)].append(i)
+    return dict(parts)
+
+
+def leaks(splits: Splits) -> list[str]:
+    """Texts that stand in more than one part."""
+    parts = [
+        {normalised(example.input.text): example.input.text for example in part}
+        for part in (splits.train, splits.validation, splits.test)
+    ]
+    later = {**parts[2], **parts[1], **parts[0]}
+    return [text for key, text in later.items() if sum(key in part for part in parts) > 1]
+
+
+def _dealt(
+    dataset: Dataset, members: list[int], shares: Sequence[float], seed: int
+) -> dict[str, list[int]]:
+    """Groups dealt to the part that lacks most, label by label; parts without a share get none."""
+    rng = np.random.default_rng(seed)
+    strata: dict[tuple[int, ...], list[list[int]]] = defaultdict(list)
+    for group in _inseparable(dataset, members):
+        strata[tuple(sorted(dataset.examples[i].label for i in group))].append(group)
+    dealt: list[list[list[int]]] = [[], [], []]
+    lacking = np.zeros(3)
+    for _, groups in sorted(strata.items()):
+        lacking += np.asarray(shares) * sum(map(len, groups))
+        for place in rng.permutation(len(groups)):
+            part = int(np.argmax(np.where(np.asarray(shares) > 0, lacking, -np.inf)))
+            dealt[part].append(groups[place])
+            lacking[part] -= len(groups[place])
+    for part, share in enumerate(shares):
+        richest = max(dealt, key=len)
+        if share > 0 and not dealt[part] and len(richest) > 1:
+            dealt[part].append(richest.pop())
+    return {
+        name: sorted(i for group in dealt[part] for i in group)
+        for part, name in enumerate(PARTS)
+        if shares[part] > 0
+    }
+
+
+def _inseparable(dataset: Dataset, members: list[int]) -> list[list[int]]:
+    """Examples with one text, or that are twins, may never be parted."""
+    parent = {i: i for i in members}
+
+    def root(i: int) -> int:
+        while parent[i] != i:
+            parent[i] = i = parent[parent[i]]
+        return i
+
+    first: dict[tuple[str, str], int] = {}
+    for i in members:
+        example = dataset.examples[i]
+        twin = example.partner if example.partner is not None else example.id
+        for key in (("text", normalised(example.input.text)), ("id", example.id), ("id", twin)):
+            parent[root(i)] = root(first.setdefault(key, i))
+    groups: dict[int, list[int]] = defaultdict(list)
+    for i in members:
+        groups[root(i)].append(i)
+    return list(groups.values())

@@ -1,0 +1,21 @@
+"""Cutting work into pieces that fit, with little padding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+WORDS_AT_ONCE = 4096
+"""How many padded words one pass through a model may hold."""
+
+
+def by_length(lengths: Sequence[int], budget: int = WORDS_AT_ONCE) -> Iterator[list[int]]:
+    """Places of items of like length, so many at a time that their padded size stays in budget."""
+    order = sorted(range(len(lengths)), key=lambda i: (lengths[i], i))
+    batch: list[int] = []
+    for i in order:
+        if batch and max(lengths[i], 1) * (len(batch) + 1) > budget:
+            yield batch
+            batch = []
+        batch.append(i)
+    if batch:
+        yield batch

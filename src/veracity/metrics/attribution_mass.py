@@ -1,0 +1,68 @@
+"""How much of an explanation lies on the features known to matter (SPEC 5.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from ..core.inputs import BoolArray, FloatArray
+from ..core.metrics import Case, Metric, Quantity, Row, means
+
+
+@dataclass(frozen=True)
+class AttributionMass(Metric):
+    """Attr%: the share of absolute scores on the known features, beside their share of words."""
+
+    purpose: ClassVar[str] = "see how much weight falls on the words known to matter"
+    quantities: ClassVar[Mapping[str, Quantity]] = {
+        "mass": Quantity("share of absolute scores on the known words (Attr%)", "higher", True),
+        "share": Quantity("share of words that are known: what a random map gets"),
+    }
+
+    truth: str = "rationale"
+    zero: Literal["undefined", "share"] = "undefined"
+
+    @property
+    def truth_kind(self) -> str | None:
+        return self.truth
+
+    def score(self, cases: Sequence[Case]) -> list[Row]:
+        return [self._row(case) for case in cases]
+
+    def _row(self, case: Case) -> Row:
+        masks = case.example.truths.get(self.truth)
+        if not masks:
+            return {}
+        known = np.logical_or.reduce(masks)
+        mass = attribution_share(case.attribution.scores, known)
+        share = float(known.mean()) if len(known) else float("nan")
+        if np.isnan(mass) and self.zero == "share":
+            mass = share
+        return {
+            "mass": mass,
+            "share": share,
+            f"mass_of_{case.example.label}": mass,
+            "known": float(known.sum()),
+            "words": float(len(known)),
+        }
+
+    def summary(self, rows: Sequence[Row]) -> Row:
+        """Means, the pooled word share, and how many maps were all zero."""
+        found = means(rows)
+        words = sum(row.get("words", 0) for row in rows)
+        found["pooled_share"] = (
+            sum(row.get("known", 0) for row in rows) / words if words else float("nan")
+        )
+        found["all_zero"] = float(sum(np.isnan(row["mass"]) for row in rows if "mass" in row))
+        return found
+
+
+def attribution_share(scores: FloatArray, known: BoolArray) -> float:
+    """Σ|s_i| over the known features / Σ|s_i|; NaN when all scores are zero."""
+    total = float(np.abs(scores).sum())
+    if total == 0:
+        return float("nan")
+    return float(np.abs(scores)[known].sum()) / total

@@ -1,0 +1,90 @@
+"""Does the explanation carry the decision? Keep it alone, take it away (SPEC 5.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..core.attributions import Order, count_from_ratio
+from ..core.inputs import FloatArray, Hiding
+from ..core.metrics import Case, Metric, Quantity, Row
+from ..engine.asking import masked_probabilities
+
+
+@dataclass(frozen=True)
+class Erasure(Metric):
+    """Sufficiency, compactness, New_P, and their averages over several ratios (AOPC)."""
+
+    purpose: ClassVar[str] = "show the words that the decision hangs on"
+    quantities: ClassVar[Mapping[str, Quantity]] = {
+        "aopc_compactness": Quantity(
+            "fall of the predicted label's probability when the top words are removed, "
+            "averaged over several ratios",
+            "higher",
+            True,
+        ),
+        "aopc_sufficiency": Quantity(
+            "fall of the probability when only the top words are kept, averaged over ratios",
+            "lower",
+        ),
+        "compactness": Quantity("fall of the probability without the top words", "higher"),
+        "sufficiency": Quantity("fall of the probability with the top words alone", "lower"),
+        "new_p": Quantity(
+            "how often the top words alone keep the prediction and the rest loses it", "higher"
+        ),
+    }
+
+    ratio: float = 0.29
+    ratios: tuple[float, ...] = (0.01, 0.05, 0.1, 0.2, 0.5)
+    by: Order = "signed"
+    hiding: Hiding = Hiding.DELETE
+
+    def __post_init__(self) -> None:
+        if not all(0 < ratio <= 1 for ratio in (self.ratio, *self.ratios)):
+            raise ValueError("expected ratios above 0 and up to 1")
+
+    def score(self, cases: Sequence[Case]) -> list[Row]:
+        """Two questions per ratio and case: the top words alone, and the text without them."""
+        shown = []
+        for case in cases:
+            n = case.attribution.input.n_features
+            tops = [
+                case.attribution.top(count_from_ratio(r, n), self.by)
+                for r in (self.ratio, *self.ratios)
+            ]
+            shown.append(np.array([*tops, *(~top for top in tops)]))
+        if not cases:
+            return []
+        inputs = [case.attribution.input for case in cases]
+        answers = masked_probabilities(cases[0].model, inputs, shown, self.hiding)
+        return [self._row(case, rows) for case, rows in zip(cases, answers, strict=True)]
+
+    def _row(self, case: Case, answers: FloatArray) -> Row:
+        alone, without = np.split(answers, 2)  # (ratios, labels) each
+        predicted = int(np.argmax(case.probabilities))
+        whole = case.probabilities[predicted]
+        sufficiency, compactness, new_p = erasure_scores(case.probabilities, alone[0], without[0])
+        return {
+            "aopc_compactness": float(np.mean(whole - without[1:, predicted])),
+            "aopc_sufficiency": float(np.mean(whole - alone[1:, predicted])),
+            "compactness": compactness,
+            "sufficiency": sufficiency,
+            "new_p": new_p,
+        }
+
+
+def erasure_scores(
+    whole: FloatArray, alone: FloatArray, without: FloatArray
+) -> tuple[float, float, float]:
+    """Sufficiency, compactness and New_P from the answers for x, for e and for x without e."""
+    predicted = int(np.argmax(whole))
+    keeps = int(np.argmax(alone)) == predicted
+    loses = int(np.argmax(without)) != predicted
+    return (
+        float(whole[predicted] - alone[predicted]),
+        float(whole[predicted] - without[predicted]),
+        float(keeps and loses),
+    )

@@ -1,0 +1,106 @@
+"""How well the chosen words match those known to matter (SPEC 5.3, 5.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from ..core.attributions import Order, count_from_ratio
+from ..core.inputs import BoolArray
+from ..core.metrics import Case, Metric, Quantity, Row, means
+
+LARGEST_UNION = 6
+"""Unions of more sets than this are not tried: their number doubles with each set."""
+
+
+@dataclass(frozen=True)
+class FeatureOverlap(Metric):
+    """Precision, recall and F1 of the top words against the best of several truth sets."""
+
+    purpose: ClassVar[str] = "point at the words known to matter"
+    quantities: ClassVar[Mapping[str, Quantity]] = {
+        "f1": Quantity("F1 of the top words against the best truth set", "higher", True),
+        "precision": Quantity("share of the top words that are known to matter", "higher"),
+        "recall": Quantity("share of the known words among the top words", "higher"),
+    }
+
+    truth: str = "rationale"
+    ratio: float = 0.29
+    by: Order = "signed"
+    allow_union: bool = False
+    no_overlap: Literal["shortest", "empty"] = "shortest"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.ratio <= 1:
+            raise ValueError(f"expected a ratio above 0 and up to 1, got {self.ratio}")
+
+    @property
+    def truth_kind(self) -> str | None:
+        return self.truth
+
+    def score(self, cases: Sequence[Case]) -> list[Row]:
+        return [self._row(case) for case in cases]
+
+    def _row(self, case: Case) -> Row:
+        masks = case.example.truths.get(self.truth)
+        if not masks:
+            return {}
+        scores = case.attribution.scores
+        chosen = case.attribution.top(count_from_ratio(self.ratio, len(scores)), self.by)
+        best = best_truth(chosen, masks, allow_union=self.allow_union, no_overlap=self.no_overlap)
+        precision, recall, f1 = overlap(chosen, best)
+        return {
+            "precision": precision,
+            "recall": recall,
+            "f1": f1,
+            "hits": float((chosen & best).sum()),
+            "chosen": float(chosen.sum()),
+            "known": float(best.sum()),
+        }
+
+    def summary(self, rows: Sequence[Row]) -> Row:
+        """Means over texts (macro) and figures from pooled counts (micro)."""
+        found = means(rows)
+        found["macro_f1"] = found.get("f1", float("nan"))
+        hits, chosen, known = (
+            sum(row.get(name, 0.0) for row in rows) for name in ("hits", "chosen", "known")
+        )
+        found["micro_precision"] = hits / chosen if chosen else float("nan")
+        found["micro_recall"] = hits / known if known else float("nan")
+        found["micro_f1"] = 2 * hits / (chosen + known) if chosen + known else float("nan")
+        return found
+
+
+def overlap(chosen: BoolArray, known: BoolArray) -> tuple[float, float, float]:
+    """Precision, recall and F1 of a choice; NaN where there is nothing to divide by."""
+    hits, n_chosen, n_known = (float(a.sum()) for a in (chosen & known, chosen, known))
+    precision = hits / n_chosen if n_chosen else float("nan")
+    recall = hits / n_known if n_known else float("nan")
+    return precision, recall, 2 * hits / (n_chosen + n_known) if hits else 0.0
+
+
+def best_truth(
+    chosen: BoolArray,
+    sets: Sequence[BoolArray],
+    *,
+    allow_union: bool = False,
+    no_overlap: Literal["shortest", "empty"] = "shortest",
+) -> BoolArray:
+    """The set with the largest F1, the first among equals; a fixed one when none overlaps."""
+    candidates = list(sets)
+    if allow_union:
+        candidates += [
+            np.logical_or.reduce([sets[i] for i in group])
+            for size in range(2, min(len(sets), LARGEST_UNION) + 1)
+            for group in combinations(range(len(sets)), size)
+        ]
+    f1 = [overlap(chosen, known)[2] for known in candidates]
+    if max(f1) > 0:
+        return candidates[int(np.argmax(f1))]
+    if no_overlap == "empty":
+        return np.zeros_like(chosen)
+    return min(sets, key=lambda known: int(known.sum()))

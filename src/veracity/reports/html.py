@@ -1,0 +1,212 @@
+"""A run as one HTML file that needs nothing else: no network, no torch, no data."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from ..results.files import written_whole
+from ..results.run import Cost, Run
+from ..results.standings import Standing, standings
+from ..results.verdicts import Verdict, verdicts
+from . import plots, showing
+from .agreement import AGREE, DISAGREE
+from .scoreboard import ARROWS, Board, against_chance, board, comparisons
+from .sentences import Explained, Payload, Sentence, explained, least_agreed, payload
+
+LARGEST = 5_000_000
+"""A report stays below so many bytes, whatever the run holds."""
+
+_ROOMS = (3_000_000, 1_500_000, 500_000, 50_000)  # for sentences, tried from the left
+_HERE = Path(__file__).parent
+
+
+def write_report(run: Run, path: Path | None = None) -> Path:
+    """Put the report in the run's folder, or where it is asked for."""
+    path = path or run.folder / "report.html"
+    content = build_report(run).encode()
+    with written_whole(path) as file:
+        file.write(content)
+    return path
+
+
+def build_report(run: Run) -> str:
+    """The whole page as text."""
+    found = standings(run) if run.asked["metrics"] else []
+    texts = explained(run)
+    page = ""
+    for room in _ROOMS:
+        page = _render(_Page(run, found, texts, payload(run, texts, room=room)))
+        if len(page.encode()) < LARGEST:
+            return page
+    # no sentence is to blame: so many methods and quantities only fit without the lesser ones
+    headlines = [s for s in found if s.headline]
+    return _render(_Page(run, headlines, texts, payload(run, texts, room=0)))
+
+
+def _render(page: _Page) -> str:
+    """The template with the style and the script in it, and a policy that allows only those."""
+    css, js = ((_HERE / f"report.{kind}").read_text(encoding="utf-8") for kind in ("css", "js"))
+    environment = Environment(
+        loader=FileSystemLoader(_HERE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "number": showing.number,
+        "duration": showing.duration,
+        "words": showing.words,
+        "settings": showing.setting_list,
+        "chance": against_chance,
+        "heat": heat,
+    }
+    policy = (
+        f"default-src 'none'; script-src '{_digest(js)}'; style-src '{_digest(css)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    return environment.get_template("report.html").render(
+        page=page,
+        run=page.run,
+        asked=page.run.asked,
+        policy=policy,
+        css=Markup(css),
+        js=Markup(js),
+        arrows=ARROWS,
+        agree=AGREE,
+        disagree=DISAGREE,
+        plots=plots,
+    )
+
+
+def _digest(content: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+
+
+def heat(value: float) -> str:
+    """The class of a cell by its correlation, in steps of a fifth on either side of zero."""
+    if math.isnan(value):
+        return "none"
+    return f"{'n' if value < 0 else 'p'}{min(5, math.floor(abs(value) * 5 + 0.5))}"
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """A verdict taken apart so that the method can stand out."""
+
+    verdict: Verdict
+    rest: str
+    sure: str
+
+
+@dataclass(frozen=True)
+class _CostRow:
+    cost: Cost
+    seconds: float
+    questions: float
+    seconds_share: float
+    questions_share: float
+
+
+@dataclass(frozen=True)
+class _Page:
+    """What the template asks for."""
+
+    run: Run
+    standings: Sequence[Standing]
+    texts: Sequence[Explained]
+    payload: Payload
+
+    @property
+    def data(self) -> Markup:
+        return Markup(self.payload.json)
+
+    @property
+    def baselines(self) -> list[str]:
+        return [m for m, about in self.run.asked["explainers"].items() if about.get("baseline")]
+
+    def of(self, model: str) -> list[Standing]:
+        return [s for s in self.standings if s.model == model]
+
+    def answers(self, model: str) -> list[_Answer]:
+        return [_answer(v) for v in verdicts(self.of(model))]
+
+    def board(self, model: str, *, headline: bool) -> Board | None:
+        columns = [s for s in self.of(model) if s.headline == headline]
+        return board(model, columns, baselines=self.baselines) if columns else None
+
+    def panels(self, model: str) -> list[plots.Panel]:
+        return [plots.panel(s, self.baselines) for s in self.of(model) if s.headline]
+
+    @property
+    def undefined(self) -> bool:
+        return any(e.undefined for s in self.standings for e in s.entries)
+
+    @cached_property
+    def quantities(self) -> list[tuple[str, Mapping[str, Any]]]:
+        """The metrics that test explanations, for the legend."""
+        return [(m, a) for m, a in self.run.asked["metrics"].items() if not a["of_model"]]
+
+    @property
+    def shown(self) -> int:
+        return len(self.payload.places)
+
+    @property
+    def explained(self) -> int:
+        return sum(len(t.sentences) for t in self.texts)
+
+    def disputed(self, texts: Explained) -> list[tuple[Sentence, int | None]]:
+        """The five sentences with the least agreement, and where they stand on the page."""
+        least = [s for s in least_agreed(texts.sentences) if not math.isnan(s.agreement)][:5]
+        return [(s, self.payload.places.get((s.model, s.example.id))) for s in least]
+
+    @cached_property
+    def costs(self) -> dict[str, list[_CostRow]]:
+        found = [c for c in self.run.costs() if c.examples]
+        return {m: _cost_rows([c for c in found if c.model == m]) for m in self.run.models}
+
+    def model_metrics(self, model: str) -> list[tuple[str, Mapping[str, float]]]:
+        summaries = self.run.summaries().get(model, {}).get("", {})
+        return [(m, summaries[m]) for m in self.run.asked["metrics"] if m in summaries]
+
+    def skipped(self, model: str) -> list[Mapping[str, str]]:
+        return [s for s in self.run.asked["skipped"] if s["model"] == model]
+
+    def comparisons(self, model: str) -> int:
+        return comparisons(self.of(model))
+
+
+def _answer(verdict: Verdict) -> _Answer:
+    opening = f"To {verdict.purpose}, use {verdict.use}: "
+    if verdict.use is None or not verdict.sentence.startswith(opening):
+        return _Answer(verdict, verdict.sentence, "no method")
+    sure = f"tied with {len(verdict.tied)}" if verdict.tied else "clear lead"
+    rest = verdict.sentence.removeprefix(opening)
+    return _Answer(verdict, rest[:1].upper() + rest[1:], sure)
+
+
+def _cost_rows(costs: Sequence[Cost]) -> list[_CostRow]:
+    ordered = sorted(costs, key=lambda c: c.seconds / c.examples)
+    seconds = [c.seconds / c.examples for c in ordered]
+    questions = [c.questions / c.examples for c in ordered]
+    return [
+        _CostRow(*row)
+        for row in zip(
+            ordered,
+            seconds,
+            questions,
+            plots.shares(seconds),
+            plots.shares(questions),
+            strict=True,
+        )
+    ]

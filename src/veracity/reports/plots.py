@@ -1,0 +1,108 @@
+"""Where dots and intervals stand in a plot; the template draws them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+from ..results.standings import Entry, Standing
+from .scoreboard import against_chance
+from .showing import number, shortened
+
+_Scale = Callable[[float], float]
+
+WIDTH, LEFT, RIGHT, TOP, ROW = 360, 142, 346, 8, 24
+
+
+@dataclass(frozen=True)
+class Dot:
+    """One method's mean and interval."""
+
+    method: str
+    label: str
+    kind: str  # best, tied, chance or other: the shape of the mark
+    y: float
+    x: float | None
+    low: float
+    high: float
+    said: str
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One quantity: a row per method, best on top."""
+
+    standing: Standing
+    height: float
+    floor: float
+    ticks: tuple[tuple[float, str], ...]
+    chance: float | None
+    dots: tuple[Dot, ...]
+    description: str
+
+
+def panel(standing: Standing, baselines: Collection[str] = ()) -> Panel:
+    """A plot that begins and ends where its intervals do; zero is shown only when near."""
+    entries = standing.entries
+    values = [v for e in entries for v in (e.low, e.mean, e.high) if math.isfinite(v)]
+    marks = ticks(min(values, default=0.0), max(values, default=1.0))
+    start, end = marks[0], marks[-1]
+
+    def x(value: float) -> float:
+        return round(LEFT + (value - start) / (end - start) * (RIGHT - LEFT), 1)
+
+    dots = tuple(_dot(e, TOP + ROW * (i + 0.5), x, baselines) for i, e in enumerate(entries))
+    chance = next((e for e in entries if e.method in baselines and not math.isnan(e.mean)), None)
+    floor = TOP + ROW * len(entries)
+    return Panel(
+        standing,
+        floor + 24,
+        floor,
+        tuple((x(t), f"{t:.10g}".replace("-", "−")) for t in marks),
+        x(chance.mean) if chance else None,
+        dots,
+        "; ".join(dot.said for dot in dots),
+    )
+
+
+def _dot(entry: Entry, y: float, x: _Scale, baselines: Collection[str]) -> Dot:
+    said = f"{entry.method}: {number(entry.mean)}"
+    if math.isfinite(entry.low):
+        said += f" ({number(entry.low)} to {number(entry.high)})"
+    if against_chance(entry):
+        said += f", {against_chance(entry)}"
+    shown = math.isfinite(entry.mean)
+    return Dot(
+        entry.method,
+        shortened(entry.method, 21),
+        _kind(entry, baselines),
+        y,
+        x(entry.mean) if shown else None,
+        x(entry.low) if shown and math.isfinite(entry.low) else 0.0,
+        x(entry.high) if shown and math.isfinite(entry.high) else 0.0,
+        said,
+    )
+
+
+def _kind(entry: Entry, baselines: Collection[str]) -> str:
+    if entry.method in baselines:
+        return "chance"
+    return "best" if entry.is_best else "tied" if entry.tied_with_best else "other"
+
+
+def ticks(low: float, high: float) -> tuple[float, ...]:
+    """Three to six round numbers that span the values."""
+    if not high > low:
+        low, high = low - 0.5, high + 0.5
+    raw = (high - low) / 4
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = next(power * s for s in (1, 2, 2.5, 5, 10) if power * s >= raw * (1 - 1e-9))
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return tuple(round(i * step, 12) for i in range(first, last + 1))
+
+
+def shares(values: Sequence[float]) -> list[float]:
+    """Lengths of bars in percent of the longest."""
+    largest = max((v for v in values if math.isfinite(v)), default=0.0)
+    return [100 * v / largest if largest > 0 and math.isfinite(v) else 0.0 for v in values]

@@ -1,0 +1,70 @@
+"""Standings laid out as tables: methods in rows, quantities in columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..results.standings import LEVEL, Entry, Standing
+
+ARROWS = {"higher": "↑", "lower": "↓", "": ""}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One method's entries, in the order of the columns; None where it was not scored."""
+
+    method: str
+    baseline: bool
+    entries: tuple[Entry | None, ...]
+
+
+@dataclass(frozen=True)
+class Board:
+    """One model's table."""
+
+    model: str
+    columns: tuple[Standing, ...]
+    rows: tuple[Row, ...]
+
+
+def board(model: str, columns: Sequence[Standing], *, baselines: Collection[str] = ()) -> Board:
+    """Methods by their mean place over the columns that have a better end; chance comes last."""
+    methods = list(dict.fromkeys(e.method for s in columns for e in s.entries))
+    methods.sort(key=lambda m: (m in baselines, _mean_place(m, columns)))
+    rows = tuple(
+        Row(m, m in baselines, tuple(entry_of(s, m) for s in columns)) for m in methods
+    )
+    return Board(model, tuple(columns), rows)
+
+
+def entry_of(standing: Standing, method: str) -> Entry | None:
+    """A method's entry, if it was scored."""
+    return next((e for e in standing.entries if e.method == method), None)
+
+
+def _mean_place(method: str, columns: Sequence[Standing]) -> float:
+    places = [
+        place
+        for s in columns
+        if s.better
+        for place, e in enumerate(s.entries)
+        if e.method == method and not math.isnan(e.mean)
+    ]
+    return float(np.mean(places)) if places else math.inf
+
+
+def against_chance(entry: Entry) -> str:
+    """What must be said when a method did not beat chance; nothing when it did."""
+    if entry.better_than_chance is not False or not entry.n:
+        return ""
+    below = entry.p_chance is not None and entry.p_chance < LEVEL
+    return "below chance" if below else "like chance"
+
+
+def comparisons(columns: Sequence[Standing]) -> int:
+    """How many pairs were tested, the number that the correction counts."""
+    return sum(math.comb(len(s.entries), 2) for s in columns if s.better)

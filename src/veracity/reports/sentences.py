@@ -1,0 +1,191 @@
+"""The sentences a report shows: which, and as data that a page can hold."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..core.examples import Example
+from ..core.inputs import FloatArray, Text
+from ..results.run import Run
+from .agreement import AGREE, DISAGREE, Agreement, agreement
+
+SHOWN = 200
+"""So many sentences at most, shared out among the models."""
+
+_PIECE = 2000  # characters of one word or gap: no real one is longer
+_LARGEST = 0.2  # no sentence takes more than this share of the room
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One text with one model's answer and every method's scores."""
+
+    model: str
+    example: Example
+    probabilities: FloatArray | None
+    target: int
+    agreement: float
+    scores: Mapping[str, FloatArray]
+
+
+@dataclass(frozen=True)
+class Explained:
+    """All that the methods said about one model's answers."""
+
+    model: str
+    sentences: tuple[Sentence, ...]
+    agreement: Agreement
+
+
+@dataclass(frozen=True)
+class Payload:
+    """The sentences chosen for a page, ready to be put in it."""
+
+    json: str
+    places: Mapping[tuple[str, str], int]  # (model, example) → number on the page
+
+
+def explained(run: Run) -> list[Explained]:
+    """Every model's explained sentences, read from the run."""
+    examples = run.examples()
+    return [_of_model(run, model, examples) for model in run.models]
+
+
+def _of_model(run: Run, model: str, examples: Sequence[Example]) -> Explained:
+    stored = {method: run.attributions(model, method) for method in run.explainers}
+    stored = {method: rows for method, rows in stored.items() if rows}
+    scores = {m: {e: row["scores"] for e, row in rows.items()} for m, rows in stored.items()}
+    agreed = agreement(scores, [m for m in scores if run.asked["explainers"][m].get("baseline")])
+    answers = run.predictions(model)
+    sentences = tuple(
+        Sentence(
+            model,
+            example,
+            answers.get(example.id),
+            next(int(rows[example.id]["target"]) for rows in stored.values() if example.id in rows),
+            agreed.by_example[example.id],
+            {m: rows[example.id] for m, rows in scores.items() if example.id in rows},
+        )
+        for example in examples
+        if example.id in agreed.by_example
+    )
+    return Explained(model, sentences, agreed)
+
+
+def least_agreed(sentences: Sequence[Sentence]) -> list[Sentence]:
+    """Sentences on which methods disagree most first; those without a number last."""
+    return sorted(sentences, key=lambda s: math.inf if math.isnan(s.agreement) else s.agreement)
+
+
+def choose(sentences: Sequence[Sentence], most: int, *, seed: int) -> list[Sentence]:
+    """Half where methods disagree most, half by lot, so that a reader sees both."""
+    ordered = least_agreed(sentences)
+    if len(ordered) <= most:
+        return ordered
+    first, rest = ordered[: (most + 1) // 2], ordered[(most + 1) // 2 :]
+    drawn = np.random.default_rng(seed).choice(len(rest), size=most - len(first), replace=False)
+    return first + [rest[i] for i in drawn]
+
+
+def payload(run: Run, found: Sequence[Explained], *, room: int) -> Payload:
+    """As many of the chosen sentences as fit in `room` bytes."""
+    each = max(1, SHOWN // max(1, len(found)))
+    chosen = [choose(f.sentences, each, seed=int(run.asked["seed"])) for f in found]
+    texts: list[dict[str, Any]] = []
+    items: list[dict[str, Any]] = []
+    places: dict[tuple[str, str], int] = {}
+    text_places: dict[str, int] = {}
+    for sentence in _in_turn(chosen):
+        known = text_places.get(sentence.example.id)
+        text = _text(sentence, int(room * _LARGEST)) if known is None else texts[known]
+        item = _item(run, sentence, len(texts) if known is None else known, len(text["pieces"]))
+        cost = _size(item) + (_size(text) if known is None else 0)
+        if cost > room:
+            continue
+        room -= cost
+        if known is None:
+            text_places[sentence.example.id] = len(texts)
+            texts.append(text)
+        places[sentence.model, sentence.example.id] = len(items)
+        items.append(item)
+    content = {
+        "models": list(run.models),
+        "methods": list(run.explainers),
+        "labels": list(run.labels),
+        "agree": AGREE,
+        "disagree": DISAGREE,
+        "texts": texts,
+        "items": items,
+    }
+    return Payload(embedded(content), places)
+
+
+def _in_turn(lists: Sequence[Sequence[Sentence]]) -> Iterator[Sentence]:
+    """One from each model after the other, so that room is shared fairly."""
+    for place in range(max(map(len, lists), default=0)):
+        yield from (sentences[place] for sentences in lists if place < len(sentences))
+
+
+def _text(sentence: Sentence, room: int) -> dict[str, Any]:
+    text = sentence.example.input
+    per_word = 8 * len(sentence.scores) + 10  # bytes of a word's scores, about
+    kept, size = 0, 0
+    pieces = _pieces(text)
+    while kept < text.n_features and size < room:
+        size += per_word + 2 * (len(pieces[2 * kept]) + len(pieces[2 * kept + 1]))
+        kept += 1
+    whole = kept == text.n_features
+    return {
+        "id": sentence.example.id[:200],
+        "pieces": pieces if whole else pieces[: 2 * kept],
+        "words": text.n_features,
+    }
+
+
+def _pieces(text: Text) -> list[str]:
+    """Gap, word, gap, word, …, gap: joined they are the text."""
+    pieces, end = [], 0
+    for start, stop in text.spans:
+        pieces += [text.text[end:start], text.text[start:stop]]
+        end = max(end, stop)
+    return [p if len(p) <= _PIECE else p[:_PIECE] + "…" for p in (*pieces, text.text[end:])]
+
+
+def _item(run: Run, sentence: Sentence, text: int, pieces: int) -> dict[str, Any]:
+    p = sentence.probabilities
+    answer = None if p is None or np.isnan(p).any() else int(np.argmax(p))
+    return {
+        "model": run.models.index(sentence.model),
+        "text": text,
+        "gold": sentence.example.label,
+        "said": answer,
+        "p": None if p is None or answer is None else round(float(p[answer]), 4),
+        "target": sentence.target,
+        "agreement": _short(sentence.agreement),
+        "scores": {
+            run.explainers.index(method): [_short(v) for v in scores[: pieces // 2].tolist()]
+            for method, scores in sentence.scores.items()
+        },
+    }
+
+
+def _short(value: float) -> float | None:
+    return float(f"{value:.3g}") if math.isfinite(value) else None
+
+
+def _size(content: Any) -> int:
+    return len(embedded(content).encode())
+
+
+def embedded(content: Any) -> str:
+    """JSON that may stand inside a script element: nothing in it can end the element."""
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text

@@ -1,0 +1,66 @@
+"""Numbers and texts in the form in which people are shown them."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Mapping
+from typing import Any
+
+UNDEFINED = "–"
+_MINUS = "−"
+
+
+def number(value: float, *, signed: bool = False) -> str:
+    """Three decimals where that says something, powers of ten where it does not."""
+    if math.isnan(value):
+        return UNDEFINED
+    if math.isinf(value):
+        return f"{_MINUS if value < 0 else ''}∞"
+    size = abs(value)
+    if size >= 1e5 or 0 < size < 5e-4:
+        text = f"{value:.1e}"
+    else:
+        text = f"{value:.3f}" if size < 100 else f"{value:,.1f}"
+    return ("+" if signed and value > 0 else "") + text.replace("-", _MINUS)
+
+
+def duration(seconds: float) -> str:
+    """Seconds in the unit in which they are easy to read."""
+    if math.isnan(seconds):
+        return UNDEFINED
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds / 1e-6:.2g} µs" if seconds > 0 else "0 s"
+
+
+def words(name: str) -> str:
+    """A name from code, as one would say it."""
+    return name.replace("_", " ")
+
+
+def setting_list(settings: Mapping[str, Any]) -> str:
+    """`samples=500, hiding=delete`; `no settings` when there are none."""
+    return ", ".join(f"{k}={v}" for k, v in settings.items()) or "no settings"
+
+
+def shortened(text: str, length: int) -> str:
+    """The beginning of a text, with a sign that it goes on."""
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def printable(text: str) -> str:
+    """Text without the characters that steer a terminal or turn the reading direction."""
+    return "".join(_visible(c) for c in text)
+
+
+def _visible(character: str) -> str:
+    category = unicodedata.category(character)
+    if character in "\t\n\r\v\f" or category in ("Zl", "Zp"):
+        return " "
+    turns_direction = unicodedata.bidirectional(character) in _DIRECTIONS
+    return "\ufffd" if category in ("Cc", "Cs") or turns_direction else character
+
+
+_DIRECTIONS = frozenset({"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"})
