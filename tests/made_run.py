@@ -262,6 +262,4 @@ def _write_method(
     for metric, about in run.asked["metrics"].items():
         if not about["of_model"]:
             rows = [(e.id, made_row(metric, method, rng)) for e in data]
-            run.write_scores(
-                run.score_part(model, method, metric, 0), model, method, metric, rows
-            )
+            run.write_scores(run.score_part(model, method, metric, 0), model, method, metric, rows)

@@ -333,7 +333,7 @@ def test_identity_follows_what_was_learnt(pipeline: Pipeline) -> None:
 
 def test_identity_survives_use_and_fitting_again() -> None:
     def fitted() -> SklearnClassifier:
-        words = TfidfVectorizer(stop_words="a the of".split())
+        words = TfidfVectorizer(stop_words=["a", "the", "of"])
         return SklearnClassifier(make_pipeline(words, LogisticRegression()).fit(REVIEWS, STARS))
 
     model = fitted()

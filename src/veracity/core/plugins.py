@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from .errors import PluginError
 
@@ -120,7 +120,7 @@ class Registry(Generic[T]):
 
     kind: str
     package: str
-    base: type[T]
+    base: Any
 
     def names(self) -> list[str]:
         """All names, found without importing any plug-in."""
@@ -137,24 +137,25 @@ class Registry(Generic[T]):
                 found: type[T] = entry.load()
                 return found
         module = importlib.import_module(f"{self.package}.{name}")
-        classes = [
+        classes: list[Any] = [
             c
             for c in vars(module).values()
             if inspect.isclass(c) and issubclass(c, self.base) and c.__module__ == module.__name__
-            if c.plugin_name() == name
         ]
+        classes = [c for c in classes if c.plugin_name() == name]
         if len(classes) != 1:
             raise PluginError(
                 f"expected the file {name}.py to hold one {self.base.__name__} whose class name "
                 f"in snake case is {name!r}; found {len(classes)}"
             )
-        return classes[0]
+        only: type[T] = classes[0]
+        return only
 
     def make(self, spec: str | T) -> T:
         """The object a text spells; an object is passed through."""
         if not isinstance(spec, str):
             if isinstance(spec, self.base):
-                return spec
+                return cast(T, spec)
             raise PluginError(f"expected a name or an {self.base.__name__}, got {spec!r}")
         name, values = parse_spec(spec)
         cls = self.get(name)

@@ -46,4 +46,5 @@ class Gradient(Explainer):
     def _size(self, gradient: FloatArray) -> FloatArray:
         """(pieces, size) → (pieces,)"""
         order = {"l2": 2, "l1": 1, "max_abs": np.inf}[self.norm]
-        return np.linalg.norm(gradient, ord=order, axis=1)
+        sizes: FloatArray = np.linalg.norm(gradient, ord=order, axis=1)
+        return sizes

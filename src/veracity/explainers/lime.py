@@ -105,7 +105,8 @@ def kernel_weights(z: BoolArray, kernel: Kernel = "root", width: float = 25.0) -
     shares = z.mean(axis=1)
     distances = 100 * (1 - np.sqrt(shares))  # the cosine of a 0/1 vector with all ones
     exponent = -(distances**2) / width**2
-    return np.exp(exponent / 2 if kernel == "root" else exponent)
+    weights: FloatArray = np.exp(exponent / 2 if kernel == "root" else exponent)
+    return weights
 
 
 def local_fit(

@@ -43,14 +43,16 @@ class NeuralText(nn.Module):
         self.architecture = architecture
         self.vocabulary = vocabulary
         self.labels = tuple(labels)
-        self.embedding = nn.Embedding.from_pretrained(
-            table, freeze=not architecture.tuned, padding_idx=PAD_ID
+        self.embedding = nn.Embedding(
+            table.shape[0], table.shape[1], padding_idx=PAD_ID, _weight=table
         )
+        self.embedding.weight.requires_grad_(architecture.tuned)
         self.network = network
 
     @property
     def device(self) -> torch.device:
-        return self.embedding.weight.device
+        found: torch.device = self.embedding.weight.device
+        return found
 
     def forward(self, ids: Tensor, present: Tensor) -> Tensor:
         logits: Tensor = self.network(self.embedding(ids), present)

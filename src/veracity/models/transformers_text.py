@@ -43,7 +43,8 @@ class TransformerText(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        return next(self.model.parameters()).device
+        found: torch.device = next(self.model.parameters()).device
+        return found
 
     # ---- Classifier, Maskable ---------------------------------------------------------------
 
@@ -274,8 +275,9 @@ def _read(folder: Path, n_labels: int | None, labels: Sequence[str] | None) -> t
 @contextlib.contextmanager
 def _silent() -> Iterator[None]:
     """The library's bars and tables about new heads would drown our own progress."""
-    from transformers.utils import logging
+    from transformers.utils import logging as library
 
+    logging: Any = library
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
     logging.disable_progress_bar()

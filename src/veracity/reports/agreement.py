@@ -55,7 +55,8 @@ def rank_correlations(vectors: Sequence[FloatArray | None]) -> FloatArray:
                 units[i] = centred / size
     if not length:
         return np.full((len(vectors), len(vectors)), np.nan)
-    return np.clip(units @ units.T, -1.0, 1.0)
+    products: FloatArray = units @ units.T
+    return np.clip(products, -1.0, 1.0)
 
 
 def ranks(values: FloatArray) -> FloatArray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,7 +22,15 @@ from ..results.verdicts import Verdict, verdicts
 from . import plots, showing
 from .agreement import AGREE, DISAGREE
 from .scoreboard import ARROWS, Board, against_chance, board, comparisons
-from .sentences import Explained, Payload, Sentence, explained, least_agreed, payload
+from .sentences import (
+    Explained,
+    Payload,
+    Sentence,
+    explained,
+    least_agreed,
+    methods_in_order,
+    payload,
+)
 
 LARGEST = 5_000_000
 """A report stays below so many bytes, whatever the run holds."""
@@ -65,6 +74,9 @@ def _render(page: _Page) -> str:
     )
     environment.filters |= {
         "number": showing.number,
+        "breakable": breakable,
+        "correlation": showing.correlation,
+        "count": showing.count,
         "duration": showing.duration,
         "words": showing.words,
         "settings": showing.setting_list,
@@ -91,6 +103,12 @@ def _render(page: _Page) -> str:
 
 def _digest(content: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+
+
+def breakable(name: str) -> Markup:
+    """A method's name that may break where its parts meet, and preferably only there."""
+    parts = re.split(r"(?<=[_,])|(?=\()", name)
+    return Markup("<wbr>").join(parts)
 
 
 def heat(value: float) -> str:
@@ -134,6 +152,10 @@ class _Page:
     @property
     def baselines(self) -> list[str]:
         return [m for m, about in self.run.asked["explainers"].items() if about.get("baseline")]
+
+    @property
+    def methods(self) -> list[str]:
+        return methods_in_order(self.run)
 
     def of(self, model: str) -> list[Standing]:
         return [s for s in self.standings if s.model == model]

@@ -12,7 +12,7 @@ from .showing import number, shortened
 
 _Scale = Callable[[float], float]
 
-WIDTH, LEFT, RIGHT, TOP, ROW = 360, 142, 346, 8, 24
+WIDTH, LEFT, RIGHT, TOP, ROW = 330, 146, 316, 8, 24
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def _dot(entry: Entry, y: float, x: _Scale, baselines: Collection[str]) -> Dot:
     shown = math.isfinite(entry.mean)
     return Dot(
         entry.method,
-        shortened(entry.method, 21),
+        shortened(entry.method, 20),
         _kind(entry, baselines),
         y,
         x(entry.mean) if shown else None,

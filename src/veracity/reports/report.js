@@ -122,7 +122,7 @@
     const title = make("h3", "", text.id);
     title.id = `h${item.number}`;
     head.append(title);
-    if (data.models.length > 1) head.append(fact("model", data.models[item.model]));
+    if (byId("f-model").value === "") head.append(fact("model", data.models[item.model]));
     head.append(fact("true", label(item.gold)));
     const answer = fact("answer", label(item.said));
     if (item.p !== null) answer.append(` ${(100 * item.p).toFixed(1)} %`);

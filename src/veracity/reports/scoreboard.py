@@ -35,9 +35,7 @@ def board(model: str, columns: Sequence[Standing], *, baselines: Collection[str]
     """Methods by their mean place over the columns that have a better end; chance comes last."""
     methods = list(dict.fromkeys(e.method for s in columns for e in s.entries))
     methods.sort(key=lambda m: (m in baselines, _mean_place(m, columns)))
-    rows = tuple(
-        Row(m, m in baselines, tuple(entry_of(s, m) for s in columns)) for m in methods
-    )
+    rows = tuple(Row(m, m in baselines, tuple(entry_of(s, m) for s in columns)) for m in methods)
     return Board(model, tuple(columns), rows)
 
 

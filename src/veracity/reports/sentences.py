@@ -51,6 +51,11 @@ class Payload:
     places: Mapping[tuple[str, str], int]  # (model, example) → number on the page
 
 
+def methods_in_order(run: Run) -> list[str]:
+    """As they were asked for, but what looks at nothing comes last."""
+    return sorted(run.explainers, key=lambda m: bool(run.asked["explainers"][m].get("baseline")))
+
+
 def explained(run: Run) -> list[Explained]:
     """Every model's explained sentences, read from the run."""
     examples = run.examples()
@@ -58,7 +63,7 @@ def explained(run: Run) -> list[Explained]:
 
 
 def _of_model(run: Run, model: str, examples: Sequence[Example]) -> Explained:
-    stored = {method: run.attributions(model, method) for method in run.explainers}
+    stored = {method: run.attributions(model, method) for method in methods_in_order(run)}
     stored = {method: rows for method, rows in stored.items() if rows}
     scores = {m: {e: row["scores"] for e, row in rows.items()} for m, rows in stored.items()}
     agreed = agreement(scores, [m for m in scores if run.asked["explainers"][m].get("baseline")])
@@ -116,7 +121,7 @@ def payload(run: Run, found: Sequence[Explained], *, room: int) -> Payload:
         items.append(item)
     content = {
         "models": list(run.models),
-        "methods": list(run.explainers),
+        "methods": methods_in_order(run),
         "labels": list(run.labels),
         "agree": AGREE,
         "disagree": DISAGREE,
@@ -159,6 +164,7 @@ def _pieces(text: Text) -> list[str]:
 
 def _item(run: Run, sentence: Sentence, text: int, pieces: int) -> dict[str, Any]:
     p = sentence.probabilities
+    numbers = {method: i for i, method in enumerate(methods_in_order(run))}
     answer = None if p is None or np.isnan(p).any() else int(np.argmax(p))
     return {
         "model": run.models.index(sentence.model),
@@ -169,7 +175,7 @@ def _item(run: Run, sentence: Sentence, text: int, pieces: int) -> dict[str, Any
         "target": sentence.target,
         "agreement": _short(sentence.agreement),
         "scores": {
-            run.explainers.index(method): [_short(v) for v in scores[: pieces // 2].tolist()]
+            numbers[method]: [_short(v) for v in scores[: pieces // 2].tolist()]
             for method, scores in sentence.scores.items()
         },
     }

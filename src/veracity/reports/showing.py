@@ -25,6 +25,16 @@ def number(value: float, *, signed: bool = False) -> str:
     return ("+" if signed and value > 0 else "") + text.replace("-", _MINUS)
 
 
+def correlation(value: float) -> str:
+    """Two decimals, and no minus before nothing."""
+    return UNDEFINED if math.isnan(value) else f"{value:z.2f}".replace("-", _MINUS)
+
+
+def count(value: float) -> str:
+    """A mean of counts: whole where it is whole."""
+    return UNDEFINED if math.isnan(value) else f"{value:,.1f}".removesuffix(".0")
+
+
 def duration(seconds: float) -> str:
     """Seconds in the unit in which they are easy to read."""
     if math.isnan(seconds):

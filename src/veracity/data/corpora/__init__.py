@@ -5,4 +5,4 @@ from ..corpus import Corpus
 
 __path__ = plugin_path(__path__, "corpora")
 
-corpora: Registry[Corpus] = Registry("dataset", __name__, Corpus)  # type: ignore[type-abstract]
+corpora: Registry[Corpus] = Registry("dataset", __name__, Corpus)

@@ -1,0 +1,118 @@
+"""Explanations and standings in a terminal; nothing from the data can steer it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.color import Color
+from rich.console import Console
+from rich.padding import Padding
+from rich.style import Style
+from rich.table import Table
+from rich.text import Text as Line
+
+from ..core.attributions import Attribution, ranking
+from ..results.run import Run
+from ..results.standings import Entry, Standing, standings
+from ..results.verdicts import verdicts
+from .scoreboard import ARROWS, Board, against_chance, board
+from .showing import number, printable, words
+
+TOP = 3
+FAINT = 0.08
+SUPPORTS = (0, 114, 178)
+OPPOSES = (213, 94, 0)
+
+
+def print_attributions(
+    console: Console, attributions: Sequence[Attribution], labels: Sequence[str]
+) -> None:
+    """Each text with its words shaded: blue supports the label, orange opposes it."""
+    plain = console.no_color or not console.is_terminal or console.color_system is None
+    for attribution in attributions:
+        target = attribution.target
+        label = labels[target] if 0 <= target < len(labels) else str(target)
+        head = Line(printable(attribution.method or "explanation"), style="bold")
+        head.append(f" for {printable(label)}", style="not bold")
+        console.print(head)
+        console.print(Padding(_shaded(attribution, plain=plain), (0, 0, 1, 2), expand=False))
+
+
+def _shaded(attribution: Attribution, *, plain: bool) -> Line:
+    text = attribution.input
+    line = Line()
+    end = 0
+    ranks = {int(i): r for r, i in enumerate(ranking(attribution.scores, "abs")[:TOP], start=1)}
+    strengths = attribution.strengths()
+    for i, (start, stop) in enumerate(text.spans):
+        line.append(printable(text.text[end:start]))
+        strength = float(strengths[i])
+        style = Style() if plain else _shade(strength)
+        line.append(printable(text.text[start:stop]), style=style)
+        if i in ranks and strength != 0 and strength == strength:
+            mark = f"[{'+' if strength > 0 else '−'}{ranks[i]}]"
+            line.append(mark, style=Style() if plain else Style(bold=True))
+        end = max(end, stop)
+    line.append(printable(text.text[end:]))
+    return line
+
+
+def _shade(strength: float) -> Style:
+    """A background from pale to full, and letters that stay readable on it."""
+    if not abs(strength) >= FAINT:
+        return Style()
+    hue = SUPPORTS if strength > 0 else OPPOSES
+    mixed = [round(235 + (c - 235) * min(1.0, abs(strength))) for c in hue]
+    light = 0.299 * mixed[0] + 0.587 * mixed[1] + 0.114 * mixed[2] > 120
+    ink = Color.from_rgb(0, 0, 0) if light else Color.from_rgb(255, 255, 255)
+    return Style(color=ink, bgcolor=Color.from_rgb(*mixed), bold=abs(strength) > 0.6)
+
+
+def print_standings(console: Console, run: Run) -> None:
+    """A compact scoreboard per model, then the verdict in words."""
+    found = standings(run) if run.asked["metrics"] else []
+    baselines = [m for m, about in run.asked["explainers"].items() if about.get("baseline")]
+    for model in run.models:
+        columns = [s for s in found if s.model == model]
+        headlines = [s for s in columns if s.headline] or columns
+        if not headlines:
+            console.print(Line(f"{printable(model)}: no test of explanations was run"))
+            continue
+        console.print(_table(board(model, headlines, baselines=baselines)))
+        for verdict in verdicts(columns):
+            console.print(_verdict(verdict.sentence, verdict.use))
+        console.print()
+    if found:
+        console.print(Line("* best   ~ not told apart from the best   ≈ no better than chance"))
+
+
+def _table(shown: Board) -> Table:
+    table = Table(title=Line(printable(shown.model), style="bold"), title_justify="left")
+    table.add_column("method", overflow="fold")
+    for column in shown.columns:
+        table.add_column(_heading(column), justify="right")
+    for row in shown.rows:
+        cells = [_cell(entry) for entry in row.entries]
+        table.add_row(Line(printable(row.method), style="dim" if row.baseline else ""), *cells)
+    return table
+
+
+def _heading(standing: Standing) -> Line:
+    return Line(f"{printable(words(standing.name))} {ARROWS[standing.better]}".rstrip())
+
+
+def _cell(entry: Entry | None) -> Line:
+    if entry is None or not entry.n:
+        return Line("–")
+    mark = "*" if entry.is_best else "~" if entry.tied_with_best else " "
+    style = "bold" if entry.is_best else "underline" if entry.tied_with_best else ""
+    line = Line("≈ " if against_chance(entry) else "")
+    line.append(number(entry.mean), style=style)
+    return line.append(mark)
+
+
+def _verdict(sentence: str, use: str | None) -> Line:
+    line = Line(printable(sentence))
+    if use:
+        line.highlight_words([printable(f"use {use}:")], style="bold")
+    return line
