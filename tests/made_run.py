@@ -229,6 +229,11 @@ def made_run(
         run.write_predictions(run.prediction_part(model, 0), data.examples, p)
         accuracy = float(np.mean([p[i].argmax() == e.label for i, e in enumerate(data)]))
         if "accuracy" in metrics:
+            rows = [
+                (e.id, {"correct": float(q.argmax() == e.label)})
+                for e, q in zip(data, p, strict=True)
+            ]
+            run.write_scores(run.score_part(model, "", "accuracy", 0), model, "", "accuracy", rows)
             of_model = {"accuracy": accuracy, "weighted_f1": accuracy - 0.01, "macro_f1": 0.81}
             summaries[model] = {"": {"accuracy": of_model}}
         for method in methods:

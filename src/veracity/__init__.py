@@ -11,10 +11,17 @@ if TYPE_CHECKING:
     from .auditing import audit, explain
     from .data import load_data
     from .models import load_model
+    from .reports.html import write_report
 
-_WHERE = {"audit": "auditing", "explain": "auditing", "load_data": "data", "load_model": "models"}
+_WHERE = {
+    "audit": "auditing",
+    "explain": "auditing",
+    "load_data": "data",
+    "load_model": "models",
+    "write_report": "reports.html",
+}
 
-__all__ = ["__version__", "audit", "explain", "load_data", "load_model"]
+__all__ = ["__version__", "audit", "explain", "load_data", "load_model", "write_report"]
 
 
 def __getattr__(name: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
@@ -232,7 +232,7 @@ def audit(
     return Audit(run, computed, reused)
 
 
-def default_folder(data: Dataset, models: Mapping[str, Classifier]) -> Path:
+def default_folder(data: Dataset, models: Iterable[str]) -> Path:
     """Where a run goes when nobody says: a name that tells what it is."""
     return Path("runs") / slug(f"{data.name}-{'-'.join(models)}")
 

@@ -25,7 +25,11 @@ class MissingExtra(VeracityError):
     """An optional package that is not installed."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
-        super().__init__(
+        super().__init__(package, extra, purpose)  # all three, so that it survives pickling
+
+    def __str__(self) -> str:
+        package, extra, purpose = self.args
+        return (
             f"{purpose} needs the package {package!r}, which is not installed: "
             f"pip install 'veracity[{extra}]'"
         )

@@ -17,7 +17,7 @@ from ..core.plugins import nearest, parse_spec
 from .corpora import corpora
 from .readers import Columns, read_table
 from .records import Fault, Records, read_records, write_records
-from .splits import PARTS, Splits, given_parts, leaks, normalised, split
+from .splits import PARTS, Splits, given_parts, leaks, normalised, sampled, split
 from .words import is_chinese, read_text, text_of_tokens
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "leaks",
     "load_data",
     "read_text",
+    "sampled",
     "split",
     "text_of_tokens",
     "validate",

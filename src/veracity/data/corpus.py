@@ -9,11 +9,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import ClassVar
 
-import numpy as np
-
 from ..core.errors import DataError, MissingExtra
 from ..core.examples import Dataset, Example
 from ..core.plugins import Plugin
+from .splits import sample_places
 from .words import read_text
 
 LABELS = ("negative", "positive")
@@ -49,19 +48,9 @@ class Reviews(Corpus):
         texts = self.texts()
         examples = (
             Example(f"{self.plugin_name()}-{i}", read_text(texts[i][0], self.language), texts[i][1])
-            for i in _sample([label for _, label in texts], self.limit, self.seed)
+            for i in sample_places([label for _, label in texts], self.limit, self.seed)
         )
         return Dataset(self.spec, LABELS, tuple(examples))
-
-
-def _sample(labels: list[int], limit: int | None, seed: int) -> list[int]:
-    """Places of a sample, in order; taken evenly from the shuffled places of each label."""
-    if limit is None or limit >= len(labels):
-        return list(range(len(labels)))
-    shuffled = np.random.default_rng(seed).permutation(len(labels))
-    by_label = shuffled[np.argsort(np.asarray(labels)[shuffled], kind="stable")]
-    even = (np.arange(limit) + 0.5) * len(labels) / limit
-    return [int(i) for i in np.sort(by_label[even.astype(np.int64)])]
 
 
 def packaged(package: str, path: str, *, release: str, sha256: str) -> Path:

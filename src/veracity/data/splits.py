@@ -61,6 +61,21 @@ def given_parts(dataset: Dataset) -> dict[str, list[int]]:
     return dict(parts)
 
 
+def sampled(dataset: Dataset, limit: int | None, *, seed: int = 0) -> Dataset:
+    """A seeded sample with the labels in proportion, or all when that is fewer."""
+    return dataset.select(sample_places([e.label for e in dataset], limit, seed))
+
+
+def sample_places(labels: list[int], limit: int | None, seed: int) -> list[int]:
+    """Places of a sample, in order; taken evenly from the shuffled places of each label."""
+    if limit is None or limit >= len(labels):
+        return list(range(len(labels)))
+    shuffled = np.random.default_rng(seed).permutation(len(labels))
+    by_label = shuffled[np.argsort(np.asarray(labels)[shuffled], kind="stable")]
+    even = (np.arange(limit) + 0.5) * len(labels) / limit
+    return [int(i) for i in np.sort(by_label[even.astype(np.int64)])]
+
+
 def leaks(splits: Splits) -> list[str]:
     """Texts that stand in more than one part."""
     parts = [

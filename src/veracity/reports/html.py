@@ -17,11 +17,19 @@ from markupsafe import Markup
 
 from ..results.files import written_whole
 from ..results.run import Cost, Run
-from ..results.standings import Standing, standings
+from ..results.standings import Standing
 from ..results.verdicts import Verdict, verdicts
 from . import plots, showing
 from .agreement import AGREE, DISAGREE
-from .scoreboard import ARROWS, Board, against_chance, board, comparisons
+from .scoreboard import (
+    ARROWS,
+    Board,
+    against_chance,
+    baselines_of,
+    board,
+    comparisons,
+    standings_of,
+)
 from .sentences import (
     Explained,
     Payload,
@@ -50,7 +58,7 @@ def write_report(run: Run, path: Path | None = None) -> Path:
 
 def build_report(run: Run) -> str:
     """The whole page as text."""
-    found = standings(run) if run.asked["metrics"] else []
+    found = standings_of(run)
     texts = explained(run)
     page = ""
     for room in _ROOMS:
@@ -151,7 +159,7 @@ class _Page:
 
     @property
     def baselines(self) -> list[str]:
-        return [m for m, about in self.run.asked["explainers"].items() if about.get("baseline")]
+        return baselines_of(self.run)
 
     @property
     def methods(self) -> list[str]:
@@ -209,11 +217,9 @@ class _Page:
 
 
 def _answer(verdict: Verdict) -> _Answer:
-    opening = f"To {verdict.purpose}, use {verdict.use}: "
-    if verdict.use is None or not verdict.sentence.startswith(opening):
-        return _Answer(verdict, verdict.sentence, "no method")
+    rest = verdict.sentence.removeprefix(f"To {verdict.purpose}, ")
+    rest = rest.removeprefix(f"use {verdict.use}: ")
     sure = f"tied with {len(verdict.tied)}" if verdict.tied else "clear lead"
-    rest = verdict.sentence.removeprefix(opening)
     return _Answer(verdict, rest[:1].upper() + rest[1:], sure)
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..results.standings import LEVEL, Entry, Standing
+from ..results.run import Run
+from ..results.standings import LEVEL, Entry, Standing, standings
 
 ARROWS = {"higher": "↑", "lower": "↓", "": ""}
 
@@ -29,6 +30,17 @@ class Board:
     model: str
     columns: tuple[Standing, ...]
     rows: tuple[Row, ...]
+
+
+def standings_of(run: Run) -> list[Standing]:
+    """A run's standings; none when nothing that tests explanations was asked for."""
+    tested = any(not about["of_model"] for about in run.asked["metrics"].values())
+    return standings(run) if tested else []
+
+
+def baselines_of(run: Run) -> list[str]:
+    """The methods that look at nothing."""
+    return [m for m, about in run.asked["explainers"].items() if about.get("baseline")]
 
 
 def board(model: str, columns: Sequence[Standing], *, baselines: Collection[str] = ()) -> Board:

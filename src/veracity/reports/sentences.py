@@ -14,6 +14,7 @@ from ..core.examples import Example
 from ..core.inputs import FloatArray, Text
 from ..results.run import Run
 from .agreement import AGREE, DISAGREE, Agreement, agreement
+from .scoreboard import baselines_of
 
 SHOWN = 200
 """So many sentences at most, shared out among the models."""
@@ -53,7 +54,7 @@ class Payload:
 
 def methods_in_order(run: Run) -> list[str]:
     """As they were asked for, but what looks at nothing comes last."""
-    return sorted(run.explainers, key=lambda m: bool(run.asked["explainers"][m].get("baseline")))
+    return sorted(run.explainers, key=lambda m: m in baselines_of(run))
 
 
 def explained(run: Run) -> list[Explained]:
@@ -66,7 +67,7 @@ def _of_model(run: Run, model: str, examples: Sequence[Example]) -> Explained:
     stored = {method: run.attributions(model, method) for method in methods_in_order(run)}
     stored = {method: rows for method, rows in stored.items() if rows}
     scores = {m: {e: row["scores"] for e, row in rows.items()} for m, rows in stored.items()}
-    agreed = agreement(scores, [m for m in scores if run.asked["explainers"][m].get("baseline")])
+    agreed = agreement(scores, baselines_of(run))
     answers = run.predictions(model)
     sentences = tuple(
         Sentence(

@@ -13,9 +13,9 @@ from rich.text import Text as Line
 
 from ..core.attributions import Attribution, ranking
 from ..results.run import Run
-from ..results.standings import Entry, Standing, standings
+from ..results.standings import Entry, Standing
 from ..results.verdicts import verdicts
-from .scoreboard import ARROWS, Board, against_chance, board
+from .scoreboard import ARROWS, Board, against_chance, baselines_of, board, standings_of
 from .showing import number, printable, words
 
 TOP = 3
@@ -35,7 +35,8 @@ def print_attributions(
         head = Line(printable(attribution.method or "explanation"), style="bold")
         head.append(f" for {printable(label)}", style="not bold")
         console.print(head)
-        console.print(Padding(_shaded(attribution, plain=plain), (0, 0, 1, 2), expand=False))
+        console.print(Padding(_shaded(attribution, plain=plain), (0, 0, 0, 2), expand=False))
+        console.print()
 
 
 def _shaded(attribution: Attribution, *, plain: bool) -> Line:
@@ -70,8 +71,8 @@ def _shade(strength: float) -> Style:
 
 def print_standings(console: Console, run: Run) -> None:
     """A compact scoreboard per model, then the verdict in words."""
-    found = standings(run) if run.asked["metrics"] else []
-    baselines = [m for m, about in run.asked["explainers"].items() if about.get("baseline")]
+    found = standings_of(run)
+    baselines = baselines_of(run)
     for model in run.models:
         columns = [s for s in found if s.model == model]
         headlines = [s for s in columns if s.headline] or columns

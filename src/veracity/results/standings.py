@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from ..core.errors import RunError
 from ..core.inputs import FloatArray
 from .run import Run
 from .statistics import bootstrap_intervals, holm, letter_groups, sign_flip_tests
@@ -64,6 +65,7 @@ class _Column:
     info: dict[str, Any]
     purpose: str
     methods: list[str]
+    examples: list[str]
     values: FloatArray  # (examples, methods)
 
 
@@ -82,8 +84,36 @@ def compare(
     values: FloatArray, methods: Sequence[str], *, better: Literal["higher", "lower"] = "higher"
 ) -> Standing:
     """Methods on the same examples, outside of any run. (examples, methods)"""
-    column = _Column("", "", "", {"better": better, "about": ""}, "", list(methods), values)
+    examples = [str(i) for i in range(len(values))]
+    info = {"better": better, "about": ""}
+    column = _Column("", "", "", info, "", list(methods), examples, values)
     return _compare([column], [])[0]
+
+
+def across(runs: Mapping[str, Run]) -> list[Standing]:
+    """Methods of several runs on the same examples, quantity by quantity, as one table."""
+    columns: dict[tuple[str, str], list[tuple[str, _Column]]] = {}
+    for label, run in runs.items():
+        table = run.scores()
+        for model in run.models:
+            for column in _columns(run, table, model):
+                place = columns.setdefault((column.metric, column.name), [])
+                place.append((f"{label}/{model}", column))
+    joined = []
+    for parts in columns.values():
+        common = sorted(set.intersection(*(set(column.examples) for _, column in parts)))
+        if not common:
+            raise RunError("the runs have no example in common: nothing can be compared in pairs")
+        methods = [f"{label}/{m}" for label, column in parts for m in column.methods]
+        values = []
+        for _, column in parts:
+            place_of = {e: i for i, e in enumerate(column.examples)}
+            values.append(column.values[[place_of[e] for e in common]])
+        first = parts[0][1]
+        joined.append(
+            replace(first, model="", methods=methods, values=np.hstack(values), examples=common)
+        )
+    return _compare(joined, [])
 
 
 def _columns(run: Run, table: pa.Table, model: str) -> list[_Column]:
@@ -108,7 +138,8 @@ def _columns(run: Run, table: pa.Table, model: str) -> list[_Column]:
             ):
                 if explainer in place:
                     values[ids[example], place[explainer]] = value
-            columns.append(_Column(model, metric, name, info, about["purpose"], methods, values))
+            purpose = about["purpose"]
+            columns.append(_Column(model, metric, name, info, purpose, methods, list(ids), values))
     return columns
 
 

@@ -1,0 +1,1 @@
+"""Experiments that are ready to run."""

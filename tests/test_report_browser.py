@@ -1,0 +1,288 @@
+"""The report in a real browser: safe, readable, usable by keyboard, on a phone, in the dark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from made_run import ATTACK, BREAKOUT, made_run
+from veracity.reports.html import write_report
+
+CHROMIUM = Path("/usr/bin/chromium")
+if not CHROMIUM.exists():
+    pytest.skip("needs /usr/bin/chromium: `make` installs it", allow_module_level=True)
+sync_api = pytest.importorskip("playwright.sync_api")
+from playwright.sync_api import Browser, Dialog, Page, expect  # noqa: E402
+
+SWITCHES = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+
+# Every visible text against the colours painted behind it, as WCAG 2 measures contrast.
+LOW_CONTRAST = """() => {
+  const canvas = document.createElement("canvas");
+  canvas.width = canvas.height = 1;
+  const brush = canvas.getContext("2d", { willReadFrequently: true });
+  const paint = (colour) => { brush.fillStyle = colour; brush.fillRect(0, 0, 1, 1); };
+  const light = () => {
+    const part = (c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+    const [r, g, b] = [...brush.getImageData(0, 0, 1, 1).data].map((c) => part(c / 255));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const found = [];
+  for (const node of document.querySelectorAll("body *")) {
+    const own = [...node.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
+    if (!own || !node.checkVisibility()) continue;
+    if (node.closest(".sr, title, desc, script, option")) continue;
+    const chain = [];
+    for (let n = node; n; n = n.parentElement) chain.unshift(n);
+    for (const n of chain) paint(getComputedStyle(n).backgroundColor);
+    const behind = light();
+    const style = getComputedStyle(node);
+    paint(node instanceof SVGElement ? style.fill : style.color);
+    const before = light();
+    const ratio = (Math.max(before, behind) + 0.05) / (Math.min(before, behind) + 0.05);
+    const size = parseFloat(style.fontSize);
+    const large = size >= 24 || (size >= 18.6 && Number(style.fontWeight) >= 700);
+    if (ratio < (large ? 3 : 4.5)) found.push([node.outerHTML.slice(0, 120), ratio]);
+  }
+  return found;
+}"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=SWITCHES)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_report(made_run(tmp_path_factory.mktemp("runs") / "run", size=30, long=1000))
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = made_run(
+        tmp_path_factory.mktemp("runs") / "run",
+        name=BREAKOUT,
+        labels=(ATTACK, BREAKOUT),
+        models=[ATTACK, "{{ 7*7 }}"],
+        methods=["random_scores", ATTACK, BREAKOUT, "a" * 300],
+        size=6,
+        long=0,
+    )
+    return write_report(run)
+
+
+def opened(browser: Browser, path: Path, *, width: int = 1280, scheme: Any = "light") -> Page:
+    context = browser.new_context(
+        viewport={"width": width, "height": 800}, color_scheme=scheme, reduced_motion="reduce"
+    )
+    page = context.new_page()
+    page.goto(path.as_uri())
+    return page
+
+
+def labels_of_cards(page: Page) -> list[str]:
+    return page.locator(".card h3").all_inner_texts()
+
+
+def test_a_hostile_report_runs_nothing_and_asks_for_nothing(
+    browser: Browser, hostile: Path
+) -> None:
+    page = browser.new_page()
+    seen: list[str] = []
+
+    def refuse(dialog: Dialog) -> None:
+        seen.append(f"dialog {dialog.message}")
+        dialog.dismiss()
+
+    page.on("dialog", refuse)
+    page.on("console", lambda m: seen.append(f"console {m.text}"))
+    page.on("pageerror", lambda e: seen.append(f"error {e}"))
+    page.on("request", lambda r: seen.append(r.url))
+    page.goto(hostile.as_uri())
+    page.locator("#f-model").select_option("")
+    page.locator(".card .w").first.hover()
+    page.locator("[data-turn='1']").first.click()
+    assert seen == [hostile.as_uri()]
+    assert page.locator("img, iframe, object, embed").count() == 0
+    assert page.locator("script").count() == 2
+    text = page.locator("body").inner_text()
+    assert ATTACK in text
+    assert "{{ 7*7 }}" in text
+    page.close()
+
+
+def test_the_policy_stops_what_might_get_in(browser: Browser, report: Path) -> None:
+    page = opened(browser, report)
+    bad = '<img src="x" onerror="hit = 1"><button id="bad" onclick="hit = 2">x</button>'
+    page.evaluate("(bad) => document.body.insertAdjacentHTML('beforeend', bad)", bad)
+    page.locator("#bad").click()
+    assert page.evaluate("window.hit") is None
+    page.context.close()
+
+
+@pytest.mark.parametrize("which", ["report", "hostile"])
+def test_a_phone_never_scrolls_sideways(
+    browser: Browser, which: str, request: pytest.FixtureRequest
+) -> None:
+    page = opened(browser, request.getfixturevalue(which), width=360)
+    page.locator("details").evaluate_all("all => all.forEach((d) => { d.open = true; })")
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    page.context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_text_stands_out_from_its_ground(browser: Browser, report: Path, scheme: str) -> None:
+    page = opened(browser, report, scheme=scheme)
+    page.locator("details").evaluate_all("all => all.forEach((d) => { d.open = true; })")
+    assert page.locator(".w.supports").count() > 50
+    assert page.locator(".w.opposes").count() > 50
+    assert page.evaluate(LOW_CONTRAST) == []
+    page.context.close()
+
+
+def test_dark_and_light_follow_the_system_until_one_is_chosen(
+    browser: Browser, report: Path
+) -> None:
+    ground = "getComputedStyle(document.body).backgroundColor"
+    page = opened(browser, report, scheme="dark")
+    dark = page.evaluate(ground)
+    page.emulate_media(color_scheme="light")
+    light = page.evaluate(ground)
+    assert dark != light
+    page.locator("#theme").focus()
+    page.keyboard.press("Enter")
+    assert page.evaluate(ground) == dark
+    page.reload()
+    assert page.evaluate(ground) == dark
+    page.context.close()
+
+
+def test_sentences_are_filtered_by_keyboard(browser: Browser, report: Path) -> None:
+    page = opened(browser, report)
+    status = page.locator("#found")
+    expect(status).to_have_text("Sentences 1–10 of 37")
+    page.locator("#f-right").focus()
+    page.keyboard.press("w")
+    expect(page.locator("#f-right")).to_have_value("wrong")
+    assert page.locator(".card").count() == page.locator(".card .wrong").count() > 0
+    page.keyboard.press("Home")
+    expect(page.locator("#f-right")).to_have_value("")
+    page.locator("#f-search").focus()
+    page.keyboard.type("电影")
+    expect(status).to_have_text("Sentences 1–1 of 1")
+    assert page.locator(".card .said").first.inner_text() == "这部电影真好看，演员也很出色。"
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    rows = page.locator(".card .row").count()
+    page.keyboard.press("Space")
+    assert page.locator(".card .row").count() == rows - 1
+    expect(page.locator("#f-count")).to_have_text("5 of 6")
+    page.locator("#f-search").fill("no such words")
+    expect(status).to_have_text("No sentence fits these filters")
+    page.context.close()
+
+
+def test_agreement_filter_and_order(browser: Browser, report: Path) -> None:
+    page = opened(browser, report)
+    page.locator("#f-agree").select_option("disagree")
+    assert "methods disagree" in page.locator(".card header").first.inner_text()
+    page.locator("#f-agree").select_option("")
+    page.locator("#f-order").select_option("id")
+    assert labels_of_cards(page)[:2] == ["review-000", "review-001"]
+    page.context.close()
+
+
+def test_pages_are_turned_by_keyboard(browser: Browser, report: Path) -> None:
+    page = opened(browser, report)
+    first = labels_of_cards(page)
+    following = page.locator("[data-turn='1']").first
+    following.focus()
+    page.keyboard.press("Enter")
+    assert not set(first) & set(labels_of_cards(page))
+    expect(page.locator("#found")).to_have_text("Sentences 11–20 of 37")
+    for _ in range(5):
+        page.keyboard.press("Space")
+    expect(page.locator("#found")).to_have_text("Sentences 31–37 of 37")
+    expect(following).to_be_focused()
+    expect(following).to_have_attribute("aria-disabled", "true")
+    page.context.close()
+
+
+def test_arrow_keys_read_the_numbers(browser: Browser, report: Path) -> None:
+    page = opened(browser, report)
+    page.locator(".card .w").first.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    word = page.locator(".card").first.locator(".row").nth(1).locator(".w").nth(1)
+    expect(word).to_be_focused()
+    tip = page.locator("#tip")
+    expect(tip).to_contain_text("rank")
+    expect(page.locator("#spoken")).to_have_text(tip.inner_text())
+    page.keyboard.press("Escape")
+    expect(tip).to_be_hidden()
+    assert page.locator(".card").first.locator("[tabindex='0']").count() == 1
+    page.context.close()
+
+
+def test_links_lead_to_the_sentence(browser: Browser, report: Path) -> None:
+    page = opened(browser, report)
+    page.locator("#f-search").fill("nothing like it")
+    link = page.locator(".disputed").nth(1).locator("a").first
+    name = link.inner_text()
+    link.click()
+    sought = page.locator(".card.sought")
+    expect(sought).to_be_focused()
+    expect(sought.locator("h3")).to_have_text(name)
+    expect(page.locator("#f-model")).to_have_value("1")
+    page.context.close()
+
+
+def test_long_texts_open_on_demand(browser: Browser, report: Path) -> None:
+    page = opened(browser, report)
+    page.locator("#f-search").fill("goes")
+    assert page.locator(".card .row").first.locator(".w").count() == 120
+    page.get_by_role("button", name="Show all 1,000 words").click()
+    assert page.locator(".card .row").first.locator(".w").count() == 1000
+    expect(page.get_by_role("button", name="Show less")).to_be_focused()
+    page.context.close()
+
+
+def test_the_page_is_built_for_screen_readers(browser: Browser, report: Path) -> None:
+    page = opened(browser, report)
+    levels = page.evaluate(
+        "[...document.querySelectorAll('h1,h2,h3,h4')].map((h) => Number(h.tagName[1]))"
+    )
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(b - a <= 1 for a, b in pairwise(levels))
+    for landmark in ("banner", "navigation", "main", "contentinfo", "search"):
+        assert page.get_by_role(landmark).count() >= 1, landmark
+    assert page.locator("table:not(:has(caption))").count() == 0
+    assert page.locator("th:not([scope])").count() == 0
+    assert page.locator("svg[role=img]:not(:has(> title))").count() == 0
+    unnamed = "s => s.filter((e) => !e.labels.length).length"
+    assert page.locator("select, input").evaluate_all(unnamed) == 0
+    doubled = """() => {
+      const ids = [...document.querySelectorAll("[id]")].map((e) => e.id);
+      return ids.filter((id, i) => ids.indexOf(id) !== i);
+    }"""
+    assert page.evaluate(doubled) == []
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    page.context.close()
