@@ -310,6 +310,15 @@ def test_standings_are_printed_with_their_verdicts(run: Run) -> None:
     assert "precision ↑" in said
 
 
+def test_chosen_standings_are_printed_alone(run: Run) -> None:
+    console = Console(file=io.StringIO(), width=400)
+    print_standings(console, [s for s in standings(run) if s.name == "recall"])
+    assert isinstance(console.file, io.StringIO)
+    said = console.file.getvalue()
+    assert "recall ↑" in said
+    assert "precision" not in said
+
+
 def test_latex_tables_mark_the_best_and_what_ties_with_it(run: Run) -> None:
     found = [s for s in standings(run) if s.headline]
     table = latex_table(found)

@@ -15,7 +15,7 @@ import numpy as np
 
 from .core.attributions import Attribution
 from .core.classifiers import Classifier, abilities, ability_name
-from .core.errors import DataError, ModelError, PluginError, RunError
+from .core.errors import DataError, ModelError, PluginError
 from .core.examples import Dataset, Example
 from .core.explainers import Explainer
 from .core.inputs import FloatArray, Text
@@ -580,10 +580,3 @@ def missed(audit: Audit, bars: Sequence[Bar]) -> list[str]:
                     f"{who} reaches {mean:.4f}"
                 )
     return found
-
-
-def check_bars(bars: Sequence[Bar], metrics: Sequence[str]) -> None:
-    """Bars that name a metric of the run, before hours are spent on it."""
-    for bar in bars:
-        if bar.metric.split("(")[0] not in {m.split("(")[0] for m in metrics}:
-            raise RunError(f"the bar names {bar.metric!r}, which this audit does not compute")

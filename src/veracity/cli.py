@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from collections.abc import Iterator
@@ -813,6 +814,9 @@ def _has_defaults(cls: type) -> bool:
 
 def main() -> None:
     """Runs a command; what goes wrong is said in a sentence, with a traceback on --debug only."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that cannot show a sign still runs
     arguments = sys.argv[1:]
     debug = "--debug" in arguments
     arguments = [a for a in arguments if a != "--debug"]

@@ -204,6 +204,10 @@ def fits(value: Any, hint: Any) -> bool:
 
 
 def _readable(hint: Any) -> str:
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return " or ".join(_readable(option) for option in typing.get_args(hint))
+    if hint is types.NoneType:
+        return "None"
     if typing.get_origin(hint) is typing.Literal:
         return " or ".join(map(str, typing.get_args(hint)))
     if inspect.isclass(hint) and issubclass(hint, StrEnum):

@@ -15,7 +15,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from ..results.files import written_whole
+from ..core.files import written_whole
 from ..results.run import Cost, Run
 from ..results.standings import Standing
 from ..results.verdicts import Verdict, verdicts

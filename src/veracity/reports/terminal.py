@@ -69,22 +69,29 @@ def _shade(strength: float) -> Style:
     return Style(color=ink, bgcolor=Color.from_rgb(*mixed), bold=abs(strength) > 0.6)
 
 
-def print_standings(console: Console, run: Run) -> None:
+def print_standings(console: Console, what: Run | Sequence[Standing]) -> None:
     """A compact scoreboard per model, then the verdict in words."""
-    found = standings_of(run)
-    baselines = baselines_of(run)
-    for model in run.models:
-        columns = [s for s in found if s.model == model]
-        headlines = [s for s in columns if s.headline] or columns
-        if not headlines:
-            console.print(Line(f"{printable(model)}: no test of explanations was run"))
-            continue
-        console.print(_table(board(model, headlines, baselines=baselines)))
-        for verdict in verdicts(columns):
-            console.print(_verdict(verdict.sentence, verdict.use))
-        console.print()
+    if isinstance(what, Run):
+        models, found, baselines = list(what.models), standings_of(what), baselines_of(what)
+    else:
+        models, found, baselines = list(dict.fromkeys(s.model for s in what)), list(what), []
+    for model in models:
+        _print_model(console, model, [s for s in found if s.model == model], baselines)
     if found:
         console.print(Line("* best   ~ not told apart from the best   ≈ no better than chance"))
+
+
+def _print_model(
+    console: Console, model: str, columns: Sequence[Standing], baselines: Sequence[str]
+) -> None:
+    if not columns:
+        console.print(Line(f"{printable(model)}: no test of explanations was run"))
+        return
+    headlines = [s for s in columns if s.headline] or columns
+    console.print(_table(board(model, headlines, baselines=baselines)))
+    for verdict in verdicts(columns):
+        console.print(_verdict(verdict.sentence, verdict.use))
+    console.print()
 
 
 def _table(shown: Board) -> Table:

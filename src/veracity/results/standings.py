@@ -199,9 +199,12 @@ def _standing(column: _Column, p: FloatArray | None, chance: Sequence[str]) -> S
                 p_best=p_best,
                 p_chance=p_chance,
                 is_best=int(i) == best,
-                tied_with_best=best is not None and int(i) != best and p_best >= LEVEL,
+                tied_with_best=bool(
+                    best is not None and int(i) != best and p_best >= LEVEL and defined[i]
+                ),
                 better_than_chance=None
                 if p_chance is None or base is None
+                or not defined[i]
                 else bool(p_chance < LEVEL and ranked[i] > ranked[base]),
             )
         )

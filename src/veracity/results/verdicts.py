@@ -31,7 +31,7 @@ def _verdict(s: Standing) -> Verdict:
     near = [e for e in s.entries if e.tied_with_best]
     useless = [e for e in s.entries if e.better_than_chance is False]
     if best is None:
-        sentence = "No method could be scored."
+        sentence = f"To {s.purpose}, nothing can be said: no method could be scored."
         return Verdict(s.model, s.purpose, s.metric, s.name, sentence, None, ())
     if best.better_than_chance is False:
         sentence = (
@@ -46,7 +46,7 @@ def _verdict(s: Standing) -> Verdict:
     elif len(s.entries) > 1:
         sentence += f" It leads every other method (corrected p < {LEVEL})."
     if useless:
-        sentence += f" No better than random scores: {_listed([e.method for e in useless])}."
+        sentence += f" Not shown to beat random scores: {_listed([e.method for e in useless])}."
     return Verdict(s.model, s.purpose, s.metric, s.name, sentence, best.method, tied)
 
 

@@ -1,0 +1,165 @@
+"""Real models, small enough to train in seconds, shared by the whole suite."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from veracity.core.examples import Dataset
+from veracity.core.inputs import FloatArray, Text
+from veracity.data import Splits, load_data, sampled, split
+from veracity.data.words import read_text
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+
+SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+@pytest.fixture(scope="session")
+def made() -> Splits:
+    """Made reviews, split."""
+    return split(load_data("made_reviews(n=2000)"))
+
+
+def _trained(spec: str, parts: Splits, epochs: int = 8) -> Any:
+    from dataclasses import replace
+
+    from veracity.models.architectures import architectures
+    from veracity.models.training import train
+
+    architecture = architectures.make(spec)
+    training = replace(architecture.training, epochs=epochs, batch_size=32, learning_rate=3e-3)
+    return train(architecture, parts.train, parts.validation, training=training).model
+
+
+@pytest.fixture(scope="session")
+def cnn(made: Splits) -> Any:
+    return _trained("text_cnn(size=32, filters=32, dropout=0.3)", made)
+
+
+@pytest.fixture(scope="session")
+def lstm(made: Splits) -> Any:
+    return _trained("lstm(size=32, hidden=32, dropout=0.1)", made)
+
+
+@pytest.fixture(scope="session")
+def attention_lstm(made: Splits) -> Any:
+    return _trained("attention_lstm(size=32, hidden=24, attention=24)", made)
+
+
+def small_encoder(folder: Path) -> Path:
+    """A two-layer BERT with random weights and a word-piece vocabulary of its own."""
+    import torch
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordPiece
+    from tokenizers.normalizers import BertNormalizer
+    from tokenizers.pre_tokenizers import BertPreTokenizer
+    from tokenizers.processors import TemplateProcessing
+    from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
+
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    letters = [chr(c) for c in range(97, 123)]
+    pieces = ["the", "film", "great", "dull", "plot", "but", "was", "a", "ing", "er", "won"]
+    marks = list(".,!?'<>/()") + ["好", "电", "影"]
+    words = special + pieces + letters + marks + ["##" + p for p in letters + pieces]
+    vocabulary = {w: i for i, w in enumerate(words)}
+    raw = Tokenizer(WordPiece(vocabulary, unk_token="[UNK]"))
+    raw.normalizer = BertNormalizer(lowercase=True)  # type: ignore[assignment]
+    raw.pre_tokenizer = BertPreTokenizer()  # type: ignore[assignment]
+    raw.post_processor = TemplateProcessing(  # type: ignore[assignment]
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=raw,
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        mask_token="[MASK]",
+        model_max_length=64,
+    )
+    config = BertConfig(
+        vocab_size=len(words),
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=64,
+        max_position_embeddings=64,
+        initializer_range=0.3,
+        id2label={0: "negative", 1: "positive"},
+        label2id={"negative": 0, "positive": 1},
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(7)
+        model = BertForSequenceClassification(config)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def encoder_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return small_encoder(tmp_path_factory.mktemp("encoder"))
+
+
+@pytest.fixture(scope="session")
+def transformer(encoder_folder: Path) -> Any:
+    from veracity.models import load_model
+
+    return load_model(encoder_folder)
+
+
+@pytest.fixture(scope="session")
+def minilm_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The packaged encoder, fine-tuned a little on real reviews, saved as a folder."""
+    from dataclasses import replace
+
+    from veracity.models import save_model
+    from veracity.models.architectures import architectures
+    from veracity.models.training import train
+
+    parts = split(sampled(load_data("rotten_tomatoes"), 250))
+    architecture = architectures.make("transformer")
+    training = replace(architecture.training, epochs=1)
+    model = train(architecture, parts.train, parts.validation, training=training).model
+    folder = tmp_path_factory.mktemp("minilm")
+    save_model(model, architecture, folder, record={})
+    return folder
+
+
+@pytest.fixture(scope="session")
+def reviews() -> Dataset:
+    """Real sentences."""
+    return sampled(load_data("rotten_tomatoes"), 60)
+
+
+class WordWeights:
+    """A linear bag of words whose every weight is known; answers in probabilities."""
+
+    labels = ("negative", "positive")
+
+    def __init__(self, weights: dict[str, float], bias: float = 0.0) -> None:
+        self.weights = weights
+        self.bias = bias
+        self.texts_read = 0
+
+    def probabilities(self, inputs: Any) -> FloatArray:
+        self.texts_read += len(inputs)
+        z = np.array(
+            [self.bias + sum(self.weights.get(w, 0.0) for w in set(t.words)) for t in inputs]
+        )
+        p = 1 / (1 + np.exp(-z))
+        return np.stack([1 - p, p], axis=1)
+
+
+@pytest.fixture
+def bag() -> WordWeights:
+    return WordWeights({"great": 2.0, "dull": -1.5, "fine": 0.5}, bias=0.1)
+
+
+def words(text: str) -> Text:
+    return read_text(text)

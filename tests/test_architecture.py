@@ -1,0 +1,42 @@
+"""Data flow one way: a module imports only from its left."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1] / "src" / "veracity"
+ORDER = (
+    "core engine data changes models truths explainers metrics results auditing recipes studies "
+    "reports server cli"
+).split()
+FILES = sorted(path for path in ROOT.rglob("*.py") if path.parent != ROOT or path.stem in ORDER)
+
+
+def layers_imported(path: Path) -> set[str]:
+    package = path.relative_to(ROOT).parent.parts
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = package[: len(package) - node.level + 1]
+            target = (*base, *(node.module or "").split("."))
+            names = [a.name for a in node.names] if not target[0] else [target[0]]
+            found |= {name for name in names if name in ORDER}
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+            assert not any(n.split(".")[0] == "veracity" for n in names), f"{path}: import relatively"
+    return found
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_imports_only_from_the_left(path: Path) -> None:
+    own = path.relative_to(ROOT).parts[0].removesuffix(".py")
+    for layer in layers_imported(path):
+        assert ORDER.index(layer) <= ORDER.index(own), f"{own} must not import {layer}"
+
+
+def test_every_folder_has_its_place() -> None:
+    folders = {p.name for p in ROOT.iterdir() if p.is_dir() and p.name != "__pycache__"}
+    assert folders <= set(ORDER)

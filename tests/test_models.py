@@ -1,0 +1,329 @@
+"""Networks, training, saving, embeddings."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from conftest import SHARED, words
+
+from veracity.core.classifiers import abilities
+from veracity.core.errors import DataError, ModelError
+from veracity.core.inputs import Hiding, Text
+from veracity.data import Splits
+from veracity.engine.asking import masked_probabilities, probabilities
+from veracity.models import load_model, save_model
+from veracity.models.architecture import Training
+from veracity.models.architectures import architectures
+from veracity.models.architectures.attention_lstm import AttentionLstm, AttentionNetwork
+from veracity.models.architectures.text_cnn import ConvolutionNetwork, TextCnn
+from veracity.models.embeddings import vectors_for
+from veracity.models.training import train
+
+BUILT_IN = ("cnn", "lstm", "attention_lstm", "transformer")
+
+
+def classifier_is_proposed_for_rules(name: str) -> bool:
+    """SPEC 1.1: `{C|L}[D][F]{W|G|E|B|sB}`; distilled, tree-based, or tuned contextual."""
+    rest = name[1:]
+    distilled = rest.startswith("D")
+    rest = rest.removeprefix("D")
+    tuned = rest.startswith("F")
+    embedding = rest.removeprefix("F")
+    return distilled or embedding == "sB" or (tuned and embedding in ("E", "B"))
+
+
+def test_ex_1_1_classifier_names() -> None:
+    expected = {"CW": False, "CB": False, "CFB": True, "CsB": True, "CDG": True, "LFG": False}
+    assert {n: classifier_is_proposed_for_rules(n) for n in expected} == expected
+    names = [
+        f"{base}{d}{f}{e}"
+        for base in "CL"
+        for d in ("", "D")
+        for f in ("", "F")
+        for e in ("W", "G", "E", "B", "sB")
+    ]
+    assert len(names) == 40
+    assert sum(map(classifier_is_proposed_for_rules, names)) == 28
+
+
+def test_ex_1_2_cnn_forward() -> None:
+    settings = TextCnn(widths=(2,), filters=1, sigmoid=True)
+    network = ConvolutionNetwork(settings, size=1, n_labels=2).eval()
+    with torch.no_grad():
+        convolution: Any = network.convolutions[0]
+        convolution.weight.fill_(1.0)
+        convolution.bias.zero_()
+        network.head.weight.fill_(0.5)
+        network.head.bias.fill_(-1.0)
+        values = torch.tensor([[[1.0], [2.0], [-1.0]]])
+        present = torch.ones(1, 3, dtype=torch.bool)
+        assert convolution(values.transpose(1, 2)).flatten().tolist() == [3.0, 1.0]
+        assert network.pooled(values, present).item() == 3.0
+        p = torch.softmax(network(values, present), dim=-1)
+    assert p[0, 1].item() == pytest.approx(0.62246, abs=1e-5)
+
+
+def test_ex_1_3_attention_weights() -> None:
+    network = AttentionNetwork(AttentionLstm(hidden=2, attention=1), size=3, n_labels=2)
+    with torch.no_grad():
+        network.keys.weight.zero_()
+        network.keys.weight[0, 0] = 1.0
+        network.keys.bias.zero_()
+        network.query.weight.fill_(1.0)
+        # the keys pass through tanh: choose states whose scores are 0 and ln 3 after scaling
+        scale = 2.0
+        network.query.weight.fill_(scale)
+        states = torch.zeros(1, 3, 4)
+        states[0, 1, 0] = np.arctanh(np.log(3) / scale)
+        states[0, 2, 0] = 5.0
+        present = torch.tensor([[True, True, False]])
+        weights = network.weights(states, present)
+    assert weights[0].tolist() == pytest.approx([0.25, 0.75, 0.0], abs=1e-6)
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_padding_and_order_do_not_matter(name: str, request: Any) -> None:
+    model = request.getfixturevalue(name)
+    texts = [words(t) for t in ("great", "the film was great but dull", "a " * 40, "好", "x y")]
+    together = model.probabilities(texts)
+    alone = np.vstack([model.probabilities([t]) for t in texts])
+    reverse = model.probabilities(texts[::-1])[::-1]
+    assert together == pytest.approx(alone, abs=1e-6)
+    assert together == pytest.approx(reverse, abs=1e-6)
+
+
+@pytest.mark.parametrize("how", list(Hiding))
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_masking_equals_reading_each_masked_text(name: str, how: Hiding, request: Any) -> None:
+    model = request.getfixturevalue(name)
+    rng = np.random.default_rng(0)
+    texts = [words(t) for t in ("the film was great but dull .", "dull", "wonderful plotting here")]
+    shown = [rng.random((9, t.n_features)) < 0.5 for t in texts]
+    shown[0][0] = False
+    fast = model.masked_probabilities(texts, shown, how)
+
+    class Plain:
+        labels = model.labels
+        probabilities = staticmethod(model.probabilities)
+
+    slow = masked_probabilities(Plain(), texts, shown, how)
+    if name == "transformer" and how == Hiding.PAD:
+        # a string cannot say "padding here": reading deletes where pieces leave a gap in place
+        return
+    for text, masks, f, s in zip(texts, shown, fast, slow, strict=True):
+        for mask, one, other in zip(masks, f, s, strict=True):
+            if how == Hiding.PAD and not mask.any():
+                continue  # all padding: spelt out, this is an empty text, read as one unknown word
+            assert one == pytest.approx(other, abs=1e-6), (text.text, mask)
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_embeddings_lead_to_the_same_answers(name: str, request: Any) -> None:
+    model = request.getfixturevalue(name)
+    texts = [words("the film was great"), words("dull"), Text("", ())]
+    with torch.no_grad():
+        logits = model.logits(model.embed(texts))
+    expected = model.probabilities(texts)
+    assert torch.softmax(logits.double(), dim=-1).numpy() == pytest.approx(expected, abs=1e-6)
+
+
+def test_abilities_are_found_out(cnn: Any, attention_lstm: Any, transformer: Any, bag: Any) -> None:
+    assert abilities(cnn) == ("probabilities", "fast masking", "gradients")
+    assert abilities(attention_lstm)[-1] == abilities(transformer)[-1] == "attention"
+    assert abilities(bag) == ("probabilities",)
+
+
+@pytest.mark.parametrize("name", ["cnn", "lstm", "attention_lstm"])
+def test_models_learn_made_reviews(name: str, made: Splits, request: Any) -> None:
+    model = request.getfixturevalue(name)
+    answers = probabilities(model, [e.input for e in made.test])
+    accuracy = np.mean(answers.argmax(axis=1) == [e.label for e in made.test])
+    assert accuracy > 0.95  # SPEC 9.6 (1)
+
+
+@pytest.mark.parametrize("name", ["cnn", "attention_lstm"])
+def test_saved_models_load_equal(name: str, tmp_path: Path, request: Any) -> None:
+    model = request.getfixturevalue(name)
+    save_model(model, model.architecture, tmp_path / "m", record={"note": 1})
+    loaded: Any = load_model(tmp_path / "m")
+    texts = [words("a great film"), words("dull")]
+    assert np.array_equal(model.probabilities(texts), loaded.probabilities(texts))
+    assert loaded.identity() == model.identity()
+    assert {p.suffix for p in (tmp_path / "m").iterdir()} == {".json", ".safetensors"}
+
+
+def test_a_fine_tuned_folder_is_also_a_transformers_folder(minilm_folder: Path) -> None:
+    from transformers import pipeline
+
+    ours: Any = load_model(minilm_folder)
+    theirs = pipeline("text-classification", model=str(minilm_folder), top_k=None)
+    text = "a wonderful film"
+    scores = {row["label"]: row["score"] for row in theirs([text])[0]}
+    expected = [scores[label] for label in ours.labels]
+    assert ours.probabilities([words(text)])[0] == pytest.approx(expected, abs=1e-5)
+    from_pipeline: Any = load_model(theirs)
+    assert from_pipeline.probabilities([words(text)])[0] == pytest.approx(expected, abs=1e-5)
+
+
+def test_broken_model_folders_are_told(tmp_path: Path, cnn: Any, encoder_folder: Path) -> None:
+    for source, says in [
+        (tmp_path / "nowhere", "not there"),
+        (tmp_path, "has neither"),
+    ]:
+        with pytest.raises(ModelError, match=says):
+            load_model(source)
+    folder = tmp_path / "m"
+    save_model(cnn, cnn.architecture, folder, record={})
+    (folder / "model.safetensors").write_bytes(b"nonsense")
+    with pytest.raises(ModelError, match="damaged"):
+        load_model(folder)
+    (folder / "veracity.json").write_text("{")
+    with pytest.raises(ModelError, match="damaged"):
+        load_model(folder)
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    (bare / "config.json").write_text((encoder_folder / "config.json").read_text())
+    with pytest.raises(ModelError, match="safetensors"):
+        load_model(bare)
+
+
+def _weights(model: Any) -> dict[str, np.ndarray[Any, Any]]:
+    return {k: v.numpy() for k, v in model.state_dict().items()}
+
+
+def test_training_repeats_and_resumes_exactly(made: Splits, tmp_path: Path) -> None:
+    architecture = architectures.make("text_cnn(size=8, filters=4)")
+    small = dataclasses.replace(made, train=made.train.select(range(100)))
+    settings = Training(epochs=4, batch_size=16, patience=9, seed=3)
+
+    def run(epochs: int, checkpoint: Path | None) -> Any:
+        asked = dataclasses.replace(settings, epochs=epochs)
+        return train(architecture, small.train, small.validation, training=asked, checkpoint=checkpoint)
+
+    whole = run(4, None)
+    again = run(4, None)
+    run(2, tmp_path / "c")
+    seen: list[int] = []
+    resumed = train(
+        architecture,
+        small.train,
+        small.validation,
+        training=settings,
+        checkpoint=tmp_path / "c",
+        watch=lambda p: seen.append(p.number) if hasattr(p, "number") else None,
+    )
+    assert seen == [2, 3]  # the first two epochs were not trained again
+    for other in (again, resumed):
+        assert [e.loss for e in other.history] == [e.loss for e in whole.history]
+        for name, weight in _weights(whole.model).items():
+            assert np.array_equal(weight, _weights(other.model)[name]), name
+    with pytest.raises(ModelError, match="another training"):
+        train(
+            architecture,
+            small.train,
+            small.validation,
+            training=dataclasses.replace(settings, seed=4),
+            checkpoint=tmp_path / "c",
+        )
+
+
+def test_training_keeps_the_best_epoch_and_stops(made: Splits) -> None:
+    architecture = architectures.make("text_cnn(size=16, filters=8)")
+    trained = train(
+        architecture, made.train, made.validation, training=Training(epochs=40, patience=2)
+    )
+    accuracies = [e.validation_accuracy for e in trained.history]
+    assert trained.best.validation_accuracy == max(accuracies)
+    assert len(trained.history) == trained.best.number + 1 + 3 < 40
+    found = probabilities(trained.model, [e.input for e in made.validation]).argmax(axis=1)
+    right = np.mean(found == [e.label for e in made.validation])
+    assert right == pytest.approx(max(accuracies))
+
+
+def test_training_needs_every_label(made: Splits) -> None:
+    one = made.train.select([i for i, e in enumerate(made.train) if e.label == 1])
+    with pytest.raises(DataError, match="at least two labels"):
+        train(architectures.make("text_cnn"), one, made.validation)
+
+
+def test_embeddings_from_every_source(tmp_path: Path) -> None:
+    vectors = {"great": [1.0, 2.0], "dull": [-1.0, 0.5], "film": [0.0, 3.0]}
+    lines = "".join(f"{w} {v[0]} {v[1]}\n" for w, v in vectors.items())
+    (tmp_path / "v.txt").write_text(lines)
+    (tmp_path / "v.vec").write_text(f"3 2\n{lines}")
+    np.savez(tmp_path / "v.npz", words=np.array(list(vectors)), vectors=np.array(list(vectors.values())))
+    with (tmp_path / "v.bin").open("wb") as file:
+        file.write(b"3 2\n")
+        for word, vector in vectors.items():
+            file.write(word.encode() + b" " + struct.pack("<2f", *vector) + b"\n")
+    for name in ("v.txt", "v.vec", "v.npz", "v.bin"):
+        found = dict(vectors_for(str(tmp_path / name), {"great", "film", "other"}))
+        assert {w: v.tolist() for w, v in found.items()} == {
+            "great": vectors["great"],
+            "film": vectors["film"],
+        }, name
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("v.txt", b"great 1 2\ndull 1\n", "line 2: expected 2 finite numbers"),
+        ("v.txt", b"great 1 x\n", "expected a word and numbers"),
+        ("v.bin", b"not counts\n", "two counts"),
+        ("v.bin", b"3 2\ngreat " + struct.pack("<2f", 1, 2), "ends early"),
+        ("v.npz", b"nonsense", "expected"),
+    ],
+)
+def test_broken_embeddings_are_told(tmp_path: Path, name: str, content: bytes, says: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ModelError, match=says):
+        dict(vectors_for(str(tmp_path / name), {"great", "dull"}))
+
+
+def test_embeddings_with_objects_are_not_unpickled(tmp_path: Path) -> None:
+    np.savez(tmp_path / "v.npz", words=np.array(["a", None], dtype=object), vectors=np.eye(2))
+    with pytest.raises(ModelError, match="expected"):
+        dict(vectors_for(str(tmp_path / "v.npz"), {"a"}))
+
+
+def test_packaged_glove_is_found() -> None:
+    found = dict(vectors_for("glove", {"film", "nosuchwordhere"}))
+    assert list(found) == ["film"]
+    assert found["film"].shape == (50,)
+
+
+def test_shared_vectors_are_readable() -> None:
+    path = SHARED / "vectors" / "glove6B_100d_subset_f16.npz"
+    if not path.exists():
+        pytest.skip("the shared data is not here")
+    found = dict(vectors_for(str(path), {"film"}))
+    assert found["film"].shape == (100,)
+
+
+def test_frozen_embeddings_stay(made: Splits) -> None:
+    architecture = architectures.make("text_cnn(embeddings=glove, tuned=False, filters=4)")
+    started: Any = architecture.start(made.train, seed=0)
+    before = started.embedding.weight.clone()
+    trained = train(
+        architecture, made.train.select(range(60)), made.validation, training=Training(epochs=1)
+    ).model
+    common = [w for w in trained.vocabulary.words if w in started.vocabulary.words][:20]
+    for word in common:
+        a = before[started.vocabulary.row(word)]
+        assert torch.equal(a, trained.embedding.weight[trained.vocabulary.row(word)]) or word not in dict(
+            vectors_for("glove", {word})
+        )
+
+
+def test_records_are_plain_json(cnn: Any, tmp_path: Path) -> None:
+    save_model(cnn, cnn.architecture, tmp_path, record={"data": {"name": "made"}})
+    record = json.loads((tmp_path / "veracity.json").read_text())
+    assert record["labels"] == ["negative", "positive"]
+    assert record["architecture"] == cnn.architecture.spec
