@@ -25,8 +25,14 @@ def layers_imported(path: Path) -> set[str]:
             names = [a.name for a in node.names] if not target[0] else [target[0]]
             found |= {name for name in names if name in ORDER}
         elif isinstance(node, ast.Import | ast.ImportFrom):
-            names = [a.name for a in node.names] if isinstance(node, ast.Import) else [node.module or ""]
-            assert not any(n.split(".")[0] == "veracity" for n in names), f"{path}: import relatively"
+            names = (
+                [a.name for a in node.names]
+                if isinstance(node, ast.Import)
+                else [node.module or ""]
+            )
+            assert not any(n.split(".")[0] == "veracity" for n in names), (
+                f"{path}: import relatively"
+            )
     return found
 
 

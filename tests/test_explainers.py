@@ -124,9 +124,7 @@ def test_ex_3_6_integrated_gradients_of_a_sigmoid() -> None:
     assert found.scores == pytest.approx([0.423433, -0.105858], abs=1e-4)
     assert found.scores.sum() == pytest.approx(0.317574, abs=1e-4)
     assert found.output_value - found.base_value == pytest.approx(0.317574, abs=1e-6)
-    gauss = explain(
-        model, words("two one"), "integrated_gradients(steps=20, rule=gauss_legendre)"
-    )
+    gauss = explain(model, words("two one"), "integrated_gradients(steps=20, rule=gauss_legendre)")
     assert gauss.scores == pytest.approx([0.423433, -0.105858], abs=1e-6)
 
 
@@ -282,7 +280,9 @@ def test_lime_selects_features() -> None:
 def test_occlusion_is_one_word_at_a_time(bag: WordWeights) -> None:
     text = words("great dull film")
     whole = bag.probabilities([text])[0, 1]
-    without = [bag.probabilities([words(t)])[0, 1] for t in ("dull film", "great film", "great dull")]
+    without = [
+        bag.probabilities([words(t)])[0, 1] for t in ("dull film", "great film", "great dull")
+    ]
     assert explain(bag, text, "occlusion").scores == pytest.approx(whole - np.array(without))
 
 

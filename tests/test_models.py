@@ -205,7 +205,9 @@ def test_training_repeats_and_resumes_exactly(made: Splits, tmp_path: Path) -> N
 
     def run(epochs: int, checkpoint: Path | None) -> Any:
         asked = dataclasses.replace(settings, epochs=epochs)
-        return train(architecture, small.train, small.validation, training=asked, checkpoint=checkpoint)
+        return train(
+            architecture, small.train, small.validation, training=asked, checkpoint=checkpoint
+        )
 
     whole = run(4, None)
     again = run(4, None)
@@ -258,7 +260,9 @@ def test_embeddings_from_every_source(tmp_path: Path) -> None:
     lines = "".join(f"{w} {v[0]} {v[1]}\n" for w, v in vectors.items())
     (tmp_path / "v.txt").write_text(lines)
     (tmp_path / "v.vec").write_text(f"3 2\n{lines}")
-    np.savez(tmp_path / "v.npz", words=np.array(list(vectors)), vectors=np.array(list(vectors.values())))
+    np.savez(
+        tmp_path / "v.npz", words=np.array(list(vectors)), vectors=np.array(list(vectors.values()))
+    )
     with (tmp_path / "v.bin").open("wb") as file:
         file.write(b"3 2\n")
         for word, vector in vectors.items():
@@ -317,9 +321,9 @@ def test_frozen_embeddings_stay(made: Splits) -> None:
     common = [w for w in trained.vocabulary.words if w in started.vocabulary.words][:20]
     for word in common:
         a = before[started.vocabulary.row(word)]
-        assert torch.equal(a, trained.embedding.weight[trained.vocabulary.row(word)]) or word not in dict(
-            vectors_for("glove", {word})
-        )
+        assert torch.equal(
+            a, trained.embedding.weight[trained.vocabulary.row(word)]
+        ) or word not in dict(vectors_for("glove", {word}))
 
 
 def test_records_are_plain_json(cnn: Any, tmp_path: Path) -> None:

@@ -27,7 +27,9 @@ def largest(a: FloatArray, b: FloatArray) -> float:
 
 @pytest.mark.parametrize("bow", [True, False])
 @pytest.mark.parametrize("features", [4, 8, None])
-def test_lime_equals_the_lime_package_on_its_samples(bow: bool, features: int | None, cnn: Any) -> None:
+def test_lime_equals_the_lime_package_on_its_samples(
+    bow: bool, features: int | None, cnn: Any
+) -> None:
     from lime.lime_text import IndexedString, LimeTextExplainer
 
     sentence = "the plot was great but the film was dull and the cast was fine too"
@@ -52,7 +54,9 @@ def test_lime_equals_the_lime_package_on_its_samples(bow: bool, features: int | 
         theirs[place] = weight
     ours = local_fit(data.astype(bool), answers[:, 1], features=features)
     assert largest(ours.coefficients, theirs) < 1e-4
-    assert ours.intercept == pytest.approx(intercept[1] if isinstance(intercept, dict) else intercept, abs=1e-4)
+    assert ours.intercept == pytest.approx(
+        intercept[1] if isinstance(intercept, dict) else intercept, abs=1e-4
+    )
     assert ours.r2 == pytest.approx(r2, abs=1e-4)
 
 
@@ -109,7 +113,9 @@ def test_gradients_equal_captum(name: str, request: Any, reviews: Dataset) -> No
         theirs = {
             f"integrated_gradients(steps={steps}, rule=gauss_legendre)": IntegratedGradients(
                 chances
-            ).attribute(point, base, target=1, n_steps=steps, method="gausslegendre").sum(dim=-1),
+            )
+            .attribute(point, base, target=1, n_steps=steps, method="gausslegendre")
+            .sum(dim=-1),
             "input_x_gradient": InputXGradient(logits)
             .attribute(point.clone().requires_grad_(), target=1)
             .sum(dim=-1),

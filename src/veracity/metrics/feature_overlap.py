@@ -83,6 +83,19 @@ def overlap(chosen: BoolArray, known: BoolArray) -> tuple[float, float, float]:
     return precision, recall, 2 * hits / (n_chosen + n_known) if hits else 0.0
 
 
+def optimum(
+    lengths: Sequence[int], known: Sequence[int], rate: float, level: Literal["dataset", "text"]
+) -> tuple[float, float]:
+    """The best precision and recall within a selection rate, pooled or text by text (SPEC 5.3)."""
+    total = float(sum(known))
+    if level == "dataset":
+        budget = rate * sum(lengths)
+        return min(1.0, total / budget), min(1.0, budget / total)
+    budgets = [rate * n for n in lengths]
+    hits = sum(min(k, c) for k, c in zip(budgets, known, strict=True))
+    return hits / sum(budgets), hits / total
+
+
 def best_truth(
     chosen: BoolArray,
     sets: Sequence[BoolArray],

@@ -190,13 +190,24 @@ class AttentiveTransformer(DifferentiableTransformer):
 
 @contextlib.contextmanager
 def showing_attention(model: Any) -> Iterator[None]:
-    """The implementation that returns its weights, for as long as they are read."""
+    """The implementation that returns its weights, for as long as they are read.
+
+    To record them the library hangs hooks on the model and leaves them there, after which it can
+    no longer be sent to a worker: they are taken off again.
+    """
+    mark = "_output_capturing_hooks_installed"
     before = model.config._attn_implementation
+    hooks = [(p, dict(p._forward_hooks), mark in p.__dict__) for p in model.modules()]
     try:
         model.set_attn_implementation("eager")
         yield
     finally:
         model.set_attn_implementation(before)
+        for part, found, was_marked in hooks:
+            part._forward_hooks.clear()
+            part._forward_hooks.update(found)
+            if not was_marked:
+                part.__dict__.pop(mark, None)
 
 
 def wrapped(model: Any, tokenizer: Any) -> TransformerText:

@@ -203,8 +203,7 @@ def _standing(column: _Column, p: FloatArray | None, chance: Sequence[str]) -> S
                     best is not None and int(i) != best and p_best >= LEVEL and defined[i]
                 ),
                 better_than_chance=None
-                if p_chance is None or base is None
-                or not defined[i]
+                if p_chance is None or base is None or not defined[i]
                 else bool(p_chance < LEVEL and ranked[i] > ranked[base]),
             )
         )

@@ -1,0 +1,461 @@
+"""The main job: label fitting, resuming, foreign models, bars."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import WordWeights, words
+
+import veracity
+from veracity.auditing import Bar, audit, fit_labels, missed
+from veracity.core.errors import DataError, ModelError, PluginError, RunError
+from veracity.core.examples import Dataset, Example
+from veracity.data import Splits, load_data, split, write_records
+from veracity.models import save_model
+
+METHODS = "random_scores, occlusion, lime(samples=60), kernel_shap(samples=60)"
+
+
+@pytest.fixture
+def small(made: Splits) -> Dataset:
+    return made.test.select(range(24))
+
+
+def parts(folder: Path) -> dict[str, int]:
+    """Every part and the moment it was written."""
+    return {
+        str(p.relative_to(folder)): p.stat().st_mtime_ns
+        for kind in ("predictions", "attributions", "scores")
+        for p in (folder / kind).rglob("*.parquet")
+    }
+
+
+def values(run: Any) -> dict[tuple[str, ...], str]:
+    """Every score to the last digit, as text: NaN equals NaN there."""
+    rows = run.scores().to_pylist()
+    return {(r["explainer"], r["metric"], r["example"], r["name"]): repr(r["value"]) for r in rows}
+
+
+def test_an_audit_finds_the_better_method(bag: WordWeights, small: Dataset, tmp_path: Path) -> None:
+    weights = {
+        w: 1.5
+        for e in small
+        if e.label
+        for w, m in zip(e.input.words, e.truths["rationale"][0], strict=True)
+        if m
+    }
+    weights |= {
+        w: -1.5
+        for e in small
+        if not e.label
+        for w, m in zip(e.input.words, e.truths["rationale"][0], strict=True)
+        if m
+    }
+    found = audit(WordWeights(weights), small, METHODS, out=tmp_path / "r")
+    by_name = {(s.metric, s.name): s for s in found.standings}
+    overlap = by_name["feature_overlap", "f1"]
+    assert overlap.entries[-1].method == "random_scores"
+    assert overlap.best is not None
+    assert overlap.best.better_than_chance
+    assert "use " in str(found)
+    assert "occlusion" in found._repr_html_()
+
+
+def test_resuming_computes_nothing_twice(bag: WordWeights, small: Dataset, tmp_path: Path) -> None:
+    whole = audit(bag, small, METHODS, out=tmp_path / "r", batch_size=8)
+    assert whole.reused == 0
+    assert whole.computed == len(parts(tmp_path / "r"))
+    before, asked = parts(tmp_path / "r"), bag.texts_read
+    again = audit(bag, small, METHODS, out=tmp_path / "r", batch_size=8)
+    assert (again.computed, again.reused) == (0, whole.computed)
+    assert parts(tmp_path / "r") == before
+    assert bag.texts_read == asked
+    more = audit(bag, small, f"{METHODS}, occlusion(hiding=mask)", out=tmp_path / "r", batch_size=8)
+    assert more.reused == whole.computed
+    assert more.computed == 3 * (1 + 3)  # three batches: attributions and three metrics of it
+
+
+def test_a_truncated_part_is_computed_again(
+    bag: WordWeights, small: Dataset, tmp_path: Path
+) -> None:
+    first = audit(bag, small, METHODS, out=tmp_path / "r", batch_size=8)
+    expected = values(first.run)
+    for kind in ("attributions", "scores", "predictions"):
+        part = sorted((tmp_path / "r" / kind).rglob("*.parquet"))[1]
+        part.write_bytes(part.read_bytes()[: part.stat().st_size // 2])
+    again = audit(bag, small, METHODS, out=tmp_path / "r", batch_size=8)
+    assert again.computed == 3
+    assert values(again.run) == expected
+
+
+SLOW_MODEL = """
+import time, numpy as np
+labels = ["negative", "positive"]
+def answer(texts):
+    time.sleep(0.002 * len(texts))
+    p = np.array([0.5 + 0.4 * np.tanh(sum(map(ord, t)) % 7 - 3) for t in texts])
+    return np.stack([1 - p, p], axis=1)
+"""
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_kill_and_resume(workers: int, small: Dataset, tmp_path: Path) -> None:
+    """kill -9 in the middle; the resumed run equals an undisturbed one, part by part."""
+    write_records(small, tmp_path / "data.jsonl")
+    (tmp_path / "slow.py").write_text(SLOW_MODEL)
+    out = tmp_path / "killed"
+    command = [
+        sys.executable, "-m", "veracity", "audit", "slow.py:answer", "data.jsonl",
+        "--methods", METHODS, "--out", str(out), "--workers", str(workers), "--json",
+    ]  # fmt: skip
+    process = subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        start_new_session=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    deadline = time.monotonic() + 60
+    while len(parts(out)) < 4 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    written = parts(out)
+    assert 4 <= len(written)
+    assert not (out / "summaries.json").exists(), "it was killed too late to prove anything"
+
+    resumed = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert resumed.returncode == 0, resumed.stderr
+    told = json.loads(resumed.stdout)
+    after = parts(out)
+    assert {k: after[k] for k in written} == written, "a written part was touched"
+    assert told["reused"] == len(written)
+    assert told["computed"] == len(after) - len(written)
+
+    command[command.index(str(out))] = str(tmp_path / "whole")
+    undisturbed = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert undisturbed.returncode == 0, undisturbed.stderr
+    one, two = (veracity.results.run.Run.open(p) for p in (out, tmp_path / "whole"))  # type: ignore[attr-defined]
+    assert values(one) == values(two)
+
+
+def test_another_run_is_not_overwritten(bag: WordWeights, small: Dataset, tmp_path: Path) -> None:
+    audit(bag, small, "occlusion", out=tmp_path / "r")
+    with pytest.raises(RunError, match="another dataset"):
+        audit(bag, small.select(range(5)), "occlusion", out=tmp_path / "r")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("x")
+    with pytest.raises(RunError, match="other files"):
+        audit(bag, small, "occlusion", out=tmp_path / "mine")
+    assert [p.name for p in (tmp_path / "mine").iterdir()] == ["thesis.tex"]
+
+
+def test_two_writers_are_kept_apart(bag: WordWeights, small: Dataset, tmp_path: Path) -> None:
+    run = audit(bag, small, "occlusion", out=tmp_path / "r").run
+    with run.locked(), pytest.raises(RunError, match="another process"):
+        audit(bag, small, "occlusion, lime(samples=20)", out=tmp_path / "r")
+
+
+def test_a_full_disk_loses_nothing(bag: WordWeights, small: Dataset, tmp_path: Path) -> None:
+    """A real, tiny file system that fills up in the middle."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=160k", "tmpfs", str(disk)], capture_output=True
+    )
+    if mounted.returncode:
+        pytest.skip("mounting a small disk needs rights that this process does not have")
+    try:
+        with pytest.raises(RunError, match=r"No space left.*same command"):
+            audit(bag, small, METHODS, out=disk / "r", batch_size=2)
+        written = parts(disk / "r")
+        assert written
+        assert not list((disk / "r").rglob("*.part"))
+        subprocess.run(["mount", "-o", "remount,size=20m", str(disk)], check=True)
+        found = audit(bag, small, METHODS, out=disk / "r", batch_size=2)
+        assert found.reused == len(written)
+        assert values(found.run) == values(
+            audit(bag, small, METHODS, out=tmp_path / "b", batch_size=2).run
+        )
+    finally:
+        subprocess.run(["umount", str(disk)], check=False)
+
+
+# ---- labels -----------------------------------------------------------------------------------
+
+
+def labelled(labels: tuple[str, ...], given: list[int]) -> Dataset:
+    rows = tuple(Example(str(i), words(f"great film {i}"), y) for i, y in enumerate(given))
+    return Dataset("d", labels, rows)
+
+
+class Named(WordWeights):
+    def __init__(self, labels: tuple[str, ...]) -> None:
+        super().__init__({})
+        self.labels = labels  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize(
+    ("data", "model", "names", "expected"),
+    [
+        (("negative", "positive"), ("negative", "positive"), ("negative", "positive"), [0, 1]),
+        (("Positive", "Negative"), ("negative", "positive"), ("negative", "positive"), [1, 0]),
+        (("0", "1"), ("negative", "positive"), ("negative", "positive"), [0, 1]),
+        (("negative", "positive"), ("LABEL_0", "LABEL_1"), ("negative", "positive"), [0, 1]),
+        (("a", "b"), ("a", "b", "c"), ("a", "b", "c"), [0, 1]),
+    ],
+)
+def test_labels_are_fitted(data: Any, model: Any, names: Any, expected: Any) -> None:
+    fitted = fit_labels(labelled(data, [0, 1]), {"m": Named(model)})
+    assert fitted.labels == names
+    assert [e.label for e in fitted] == expected
+
+
+def test_labels_that_do_not_fit_are_told(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"among those of the model m \(ham, spam\); saw good, bad"):
+        fit_labels(labelled(("good", "bad"), [0, 1]), {"m": Named(("ham", "spam"))})
+    with pytest.raises(DataError, match="at least one example"):
+        fit_labels(labelled(("a", "b"), []), {"m": Named(("a", "b"))})
+
+
+# ---- what was asked ---------------------------------------------------------------------------
+
+
+def test_wrong_wishes_are_told_before_anything_is_written(
+    cnn: Any, bag: WordWeights, small: Dataset, tmp_path: Path
+) -> None:
+    plain = dataclasses.replace(
+        small, examples=tuple(dataclasses.replace(e, truths={}) for e in small)
+    )
+    wishes: list[tuple[Any, Dataset, str, str, type[Exception], str]] = [
+        (cnn, small, "atention", "all", PluginError, "did you mean 'attention'"),
+        (cnn, small, "attention", "all", ModelError, "attention needs a model with attention"),
+        (bag, small, "gradient", "all", ModelError, "would work: kernel_shap, lime"),
+        (cnn, small, "lime", "erasur", PluginError, "did you mean 'erasure'"),
+        (cnn, plain, "lime", "feature_overlap", DataError, "truth masks of the kind 'rationale'"),
+        (cnn, small, "lime", "accuracy", PluginError, "at least one metric that tests"),
+        (cnn, small, "lime", "feature_overlap(truth=article)", DataError, "has articles, dominant"),
+    ]
+    for model, data, methods, metrics, error, says in wishes:
+        with pytest.raises(error, match=says):
+            audit(model, data, methods, metrics, out=tmp_path / "r")
+        assert not (tmp_path / "r").exists()
+
+
+def test_everything_means_what_is_possible(cnn: Any, small: Dataset, tmp_path: Path) -> None:
+    found = audit({"cnn": cnn}, small.select(range(4)), out=tmp_path / "r")
+    assert "attention" not in found.run.explainers
+    assert found.run.asked["skipped"] == [
+        {"model": "cnn", "explainer": "attention", "why": "needs a model with attention"}
+    ]
+    assert set(found.run.asked["metrics"]) == {
+        "accuracy",
+        "attribution_mass",
+        "erasure",
+        "feature_overlap",
+    }
+
+
+def test_bars(bag: WordWeights, small: Dataset, tmp_path: Path) -> None:
+    found = audit(bag, small, "occlusion, random_scores", out=tmp_path / "r")
+    assert missed(found, [Bar.parse("erasure.compactness=-1")]) == []
+    (sentence,) = missed(found, [Bar.parse("erasure.compactness=0.99")])
+    assert "at least 0.99" in sentence
+    (sentence,) = missed(found, [Bar.parse("random_scores:erasure.sufficiency=-0.5")])
+    assert "at most -0.5" in sentence
+    assert "random_scores" in sentence
+    for text in ("erasure", "erasure.compactness", "compactness=0.2", "erasure.compactness=high"):
+        with pytest.raises(PluginError, match="cannot read the bar"):
+            Bar.parse(text)
+    with pytest.raises(PluginError, match="no quantity erasure.compact"):
+        missed(found, [Bar.parse("erasure.compact=0.2")])
+    with pytest.raises(PluginError, match="no method 'lime'"):
+        missed(found, [Bar.parse("lime:erasure.compactness=0.2")])
+
+
+def test_targets(cnn: Any, small: Dataset, tmp_path: Path) -> None:
+    for target, expected in (("gold", [e.label for e in small]), (0, [0] * 24)):
+        run = audit(
+            cnn, small, "occlusion", "erasure", out=tmp_path / str(target), target=target
+        ).run
+        rows = run.attributions("NeuralText", "occlusion")
+        assert [rows[e.id]["target"] for e in small] == expected
+    with pytest.raises(DataError, match="label number below 2"):
+        veracity.explain(cnn, "great", "occlusion", target=5)
+
+
+# ---- other people's models --------------------------------------------------------------------
+
+
+def test_linear_shap_of_a_real_pipeline_is_coefficient_times_presence(made: Splits) -> None:
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    pipeline = make_pipeline(
+        CountVectorizer(binary=True, token_pattern=r"\S+"), LogisticRegression()
+    )
+    pipeline.fit([e.input.text for e in made.train], [e.label for e in made.train])
+    vocabulary = pipeline[0].vocabulary_
+    coefficients = pipeline[1].coef_[0]
+    model = veracity.load_model(pipeline)
+    sentence = "the plot is great but this film looks awful"
+    text = words(sentence)
+    assert len(set(text.words)) == text.n_features
+    (found,) = veracity.explain(
+        model, text, "kernel_shap(form=exact, output=log_odds, hiding=delete)", target=1
+    )
+    expected = [coefficients[vocabulary[w]] if w in vocabulary else 0.0 for w in text.words]
+    assert found.scores == pytest.approx(expected, abs=1e-6)
+    assert np.abs(expected).max() > 0.3
+    assert found.base_value == pytest.approx(pipeline[1].intercept_[0], abs=1e-6)
+
+
+def run_cli(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "veracity", *arguments],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+@pytest.fixture
+def data_file(small: Dataset, tmp_path: Path) -> str:
+    write_records(small, tmp_path / "reviews.jsonl")
+    return "reviews.jsonl"
+
+
+def told(result: subprocess.CompletedProcess[str]) -> Any:
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def test_a_scikit_learn_pipeline_by_one_command(
+    made: Splits, data_file: str, tmp_path: Path
+) -> None:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    pipeline = make_pipeline(TfidfVectorizer(), LogisticRegression())
+    pipeline.fit([e.input.text for e in made.train], [e.label for e in made.train])
+    (tmp_path / "model.pkl").write_bytes(pickle.dumps(pipeline))
+    refused = run_cli("audit", "model.pkl", data_file, cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "--allow-unpickle" in refused.stderr
+    assert not (tmp_path / "runs").exists()
+    found = told(
+        run_cli(
+            "audit",
+            "model.pkl",
+            data_file,
+            "--allow-unpickle",
+            "--methods",
+            METHODS,
+            "--json",
+            cwd=tmp_path,
+        )
+    )
+    assert (tmp_path / found["report"]).exists()
+    assert found["models"]["model.pkl"]["accuracy"]["accuracy"] > 0.5
+
+
+def test_a_fine_tuned_folder_by_one_command(
+    minilm_folder: Path, data_file: str, tmp_path: Path
+) -> None:
+    found = told(
+        run_cli(
+            "audit", str(minilm_folder), data_file, "--limit", "4", "--out", "r", "--json",
+            "--methods", "gradient,attention,occlusion,integrated_gradients(steps=8)",
+            cwd=tmp_path,
+        )
+    )  # fmt: skip
+    assert {e["method"].split("(")[0] for e in found["standings"][0]["entries"]} == {
+        "gradient", "attention", "occlusion", "integrated_gradients",
+    }  # fmt: skip
+
+
+class Server(ThreadingHTTPServer):
+    requests = 0
+    texts: list[str]
+
+
+class Answering(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.texts += body["texts"]
+        rows = []
+        for text in body["texts"]:
+            p = 0.5 + 0.4 * np.tanh(text.count("great") - text.count("awful"))
+            rows.append([1 - p, p])
+        answer = json.dumps({"probabilities": rows, "labels": ["negative", "positive"]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    found = Server(("127.0.0.1", 0), Answering)
+    found.texts = []
+    thread = Thread(target=found.serve_forever)
+    thread.start()
+    yield found
+    found.shutdown()
+    thread.join()
+    found.server_close()
+
+
+def test_an_endpoint_by_one_command(server: Server, data_file: str, tmp_path: Path) -> None:
+    url = f"http://127.0.0.1:{server.server_port}/predict"
+    command = ["audit", url, data_file, "--methods", METHODS, "--json", "--out", "r"]
+    short = run_cli(*command, "--budget", "50", cwd=tmp_path)
+    assert short.returncode == 2
+    assert "budget" in json.loads(short.stdout)["error"]
+    assert len(server.texts) == 50
+    found = told(run_cli(*command, "--budget", "100000", cwd=tmp_path))
+    assert len(server.texts) == len(set(server.texts)), "a text was asked twice"
+    assert found["verdicts"]
+    asked = len(server.texts)
+    told(run_cli(*command, cwd=tmp_path))
+    assert len(server.texts) == asked
+
+
+def test_python_in_few_lines(cnn: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    save_model(cnn, cnn.architecture, tmp_path / "model", record={})
+    model = veracity.load_model("model")
+    data = veracity.load_data("made_reviews(n=20)")
+    attributions = veracity.explain(model, ["a great film", "a dull film"], "occlusion")
+    assert [len(a.scores) for a in attributions] == [3, 3]
+    result = veracity.audit(model, data, ["occlusion", "random_scores"], ["erasure"])
+    assert result.folder.parent == Path("runs")
+    assert veracity.write_report(result.run).stat().st_size > 10_000
+
+
+def test_splits_of_the_demo_data_do_not_leak() -> None:
+    from veracity.data import leaks
+
+    assert leaks(split(load_data("rotten_tomatoes(limit=2000)"))) == []

@@ -1,0 +1,234 @@
+"""One suite over every plug-in that the folders hold."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from conftest import words
+
+import veracity
+from veracity.auditing import audit, check_ability
+from veracity.core.errors import ModelError
+from veracity.core.examples import Dataset, Example
+from veracity.core.inputs import Text
+from veracity.core.plugins import first_line, settings
+from veracity.data import Splits, describe, load_data, split
+from veracity.data.corpora import corpora
+from veracity.explainers import explainers
+from veracity.metrics import metrics
+from veracity.models.architectures import architectures
+from veracity.models.training import train
+from veracity.results.run import Run
+
+MODELS = ("cnn", "lstm", "attention_lstm", "transformer")
+REGISTRIES = {"explainer": explainers, "metric": metrics, "model": architectures, "data": corpora}
+
+# the smallest settings under which a method still does all that it does
+QUICK = {"lime": "lime(samples=60)", "kernel_shap": "kernel_shap(samples=60)"}
+
+
+@pytest.fixture(scope="module")
+def mixed(made: Splits) -> Dataset:
+    """Texts of many lengths: made reviews, one word, repeated words, long, other scripts."""
+    odd = ["great", "dull dull dull", "a film " * 30, "好电影", "😀 great 😀", "<script>x</script>"]
+    extra = tuple(
+        Example(f"odd-{i}", words(t), i % 2, {"rationale": (np.ones(words(t).n_features, bool),)})
+        for i, t in enumerate(odd)
+    )
+    return dataclasses.replace(made.test, examples=(*made.test.examples[:26], *extra))
+
+
+def pairs() -> list[tuple[str, str]]:
+    """Every method on every model that can support it."""
+    able = {
+        "cnn": {"Classifier", "Differentiable"},
+        "lstm": {"Classifier", "Differentiable"},
+        "attention_lstm": {"Classifier", "Differentiable", "Attentive"},
+        "transformer": {"Classifier", "Differentiable", "Attentive"},
+    }
+    return [
+        (name, model)
+        for name in explainers.names()
+        for model in MODELS
+        if explainers.get(name).needs.__name__ in able[model]
+    ]
+
+
+def run_all(model: Any, data: Dataset, methods: Sequence[str], folder: Path, **options: Any) -> Run:
+    return audit({"m": model}, data, methods, out=folder, **options).run
+
+
+def all_scores(run: Run) -> dict[tuple[str, ...], float]:
+    rows = run.scores().to_pylist()
+    return {(r["explainer"], r["metric"], r["example"], r["name"]): r["value"] for r in rows}
+
+
+def same(one: Run, other: Run) -> None:
+    """Equal attributions and equal scores, to rounding."""
+    for explainer in one.explainers:
+        a, b = one.attributions("m", explainer), other.attributions("m", explainer)
+        assert a.keys() == b.keys()
+        for example, row in a.items():
+            assert row["target"] == b[example]["target"]
+            scale = max(1.0, float(np.abs(row["scores"]).max(initial=0.0)))
+            difference = np.abs(row["scores"] - b[example]["scores"]).max(initial=0.0)
+            assert difference <= 1e-6 * scale, (explainer, example, difference)
+    a, b = all_scores(one), all_scores(other)
+    assert a.keys() == b.keys()
+    for key, value in a.items():
+        assert value == pytest.approx(b[key], abs=1e-6, nan_ok=True), key
+
+
+@pytest.mark.parametrize("model_name", MODELS)
+def test_batch_size_order_and_workers_do_not_matter(
+    model_name: str, mixed: Dataset, tmp_path: Path, request: Any
+) -> None:
+    model = request.getfixturevalue(model_name)
+    methods = [QUICK.get(name, name) for name, m in pairs() if m == model_name]
+    base = run_all(model, mixed, methods, tmp_path / "base", batch_size=64)
+    for size in (1, 7):
+        same(base, run_all(model, mixed, methods, tmp_path / f"b{size}", batch_size=size))
+    order = np.random.default_rng(0).permutation(len(mixed)).tolist()
+    same(base, run_all(model, mixed.select(order), methods, tmp_path / "shuffled", batch_size=7))
+    if model_name in ("cnn", "transformer"):
+        same(base, run_all(model, mixed, methods, tmp_path / "two", batch_size=7, workers=2))
+
+
+@pytest.mark.parametrize("name", explainers.names())
+def test_the_same_seed_gives_the_same_answer_and_another_seed_another(
+    name: str, attention_lstm: Any
+) -> None:
+    model = attention_lstm
+    text = words("the plot was great but the film was so dull that i left , although i like it")
+    spec = QUICK.get(name, name)
+    one, two = (veracity.explain(model, text, spec)[0].scores for _ in range(2))
+    assert np.array_equal(one, two)
+    other = veracity.explain(model, text, spec, seed=1)[0].scores
+    random = name in ("lime", "kernel_shap", "random_scores")
+    assert np.array_equal(one, other) != random
+
+
+def state(model: Any) -> list[Any]:
+    return [
+        [(n, p.requires_grad, p.grad is None) for n, p in model.named_parameters()],
+        [(n, m.training) for n, m in model.named_modules()],
+        [len(m._forward_hooks) + len(m._backward_hooks) for m in model.modules()],
+        {k: v.clone() for k, v in model.state_dict().items()}.keys(),
+        torch.random.get_rng_state().tolist(),
+        np.random.get_state()[1].tolist(),  # type: ignore[index, union-attr]
+    ]
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize(("name", "model_name"), pairs())
+def test_the_model_is_left_as_it_was_found(
+    name: str, model_name: str, training: bool, request: Any
+) -> None:
+    model = request.getfixturevalue(model_name)
+    model.train(training)
+    weights = {k: v.clone() for k, v in model.state_dict().items()}
+    try:
+        before = state(model)
+        first = veracity.explain(model, "a great film", QUICK.get(name, name))[0].scores
+        assert state(model) == before
+        assert all(torch.equal(v, weights[k]) for k, v in model.state_dict().items())
+    finally:
+        model.eval()
+    # dropout is off while explaining, whatever mode the model was in
+    assert np.array_equal(
+        first, veracity.explain(model, "a great film", QUICK.get(name, name))[0].scores
+    )
+
+
+@pytest.mark.parametrize(("name", "model_name"), pairs())
+def test_empty_and_one_word_texts(name: str, model_name: str, request: Any) -> None:
+    model = request.getfixturevalue(model_name)
+    texts = [Text("", ()), words("great"), Text("  ", ()), words("a dull film")]
+    found = veracity.explain(model, texts, QUICK.get(name, name))
+    assert [len(a.scores) for a in found] == [0, 1, 0, 3]
+    assert all(np.isfinite(a.scores).all() for a in found)
+    assert all(a.method == QUICK.get(name, name) for a in found)
+
+
+@pytest.mark.parametrize("metric_name", metrics.names())
+def test_metrics_bear_empty_and_one_word_texts(metric_name: str, cnn: Any, tmp_path: Path) -> None:
+    texts = [Text("", ()), words("great"), words("a dull film")]
+    data = Dataset(
+        "odd",
+        ("negative", "positive"),
+        tuple(
+            Example(str(i), t, i % 2, {"rationale": (np.ones(t.n_features, dtype=bool),)})
+            for i, t in enumerate(texts)
+        ),
+    )
+    run = audit(cnn, data, "occlusion", ["erasure", metric_name], out=tmp_path / "r").run
+    found = [r for r in run.scores().to_pylist() if r["metric"] == metric_name]
+    assert {r["example"] for r in found} == {"0", "1", "2"}
+
+
+@pytest.mark.parametrize("metric_name", metrics.names())
+def test_metrics_describe_what_they_give(metric_name: str) -> None:
+    metric = metrics.make(metric_name)
+    assert metric.purpose[0].islower()
+    assert not metric.purpose.endswith(".")
+    assert sum(q.headline for q in metric.quantities.values()) == 1
+    assert all(q.about for q in metric.quantities.values())
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [(k, n) for k, r in REGISTRIES.items() for n in r.names()]
+)
+def test_plugins_are_what_their_files_say(kind: str, name: str) -> None:
+    cls = REGISTRIES[kind].get(name)
+    made: Any = REGISTRIES[kind].make(name)
+    assert cls.plugin_name() == name == made.spec
+    assert dataclasses.is_dataclass(cls)
+    assert first_line(cls), "a list shows the first line of the docstring"
+    assert not hasattr(made, "__dict__") or set(vars(made)) == set(settings(made))
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        made.anything = 1
+
+
+@pytest.mark.parametrize("name", [n for n in architectures.names() if n != "transformer"])
+def test_architectures_train_and_repeat(name: str, made: Splits) -> None:
+    architecture = architectures.make(name)
+    quick = dataclasses.replace(architecture.training, epochs=1)
+    small = made.train.select(range(64))
+    models = [train(architecture, small, made.validation, training=quick).model for _ in range(2)]
+    assert models[0].identity() == models[1].identity()
+    fresh: Any = architecture.start(small, seed=0)
+    assert fresh.identity() == architecture.start(small, seed=0).identity()  # type: ignore[attr-defined]
+    assert fresh.identity() != models[0].identity()
+    assert fresh.identity() != architecture.start(small, seed=1).identity()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", corpora.names())
+def test_corpora_are_sound(name: str) -> None:
+    options = "n=300" if name == "made_reviews" else "limit=300"
+    data = load_data(f"{name}({options})")
+    assert len(data) == 300
+    assert len({e.id for e in data}) == 300
+    assert min(data.balance.values()) > 100
+    assert data.fingerprint() == load_data(f"{name}({options})").fingerprint()
+    for e in data:
+        assert e.input.words == tuple(e.input.text[a:b] for a, b in e.input.spans)
+        assert all(w.strip() for w in e.input.words)
+        assert all(len(m) == e.input.n_features for ms in e.truths.values() for m in ms)
+    parts = split(data)
+    assert len(parts.train) + len(parts.validation) + len(parts.test) == 300
+    assert describe(data)["examples"] == 300
+
+
+def test_a_method_the_model_cannot_support_is_told(cnn: Any, bag: Any) -> None:
+    with pytest.raises(
+        ModelError, match=r"attention needs a model with attention.*would work.*lime"
+    ):
+        check_ability(explainers.make("attention"), cnn)
+    with pytest.raises(ModelError, match="only probabilities"):
+        veracity.explain(bag, "great", "gradient")
