@@ -64,16 +64,16 @@ def small_encoder(folder: Path) -> Path:
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     letters = [chr(c) for c in range(97, 123)]
     pieces = ["the", "film", "great", "dull", "plot", "but", "was", "a", "ing", "er", "won"]
-    marks = list(".,!?'<>/()") + ["好", "电", "影"]
+    marks = [*".,!?'<>/()", "好", "电", "影"]
     words = special + pieces + letters + marks + ["##" + p for p in letters + pieces]
     vocabulary = {w: i for i, w in enumerate(words)}
     raw = Tokenizer(WordPiece(vocabulary, unk_token="[UNK]"))
-    raw.normalizer = BertNormalizer(lowercase=True)  # type: ignore[assignment]
-    raw.pre_tokenizer = BertPreTokenizer()  # type: ignore[assignment]
-    raw.post_processor = TemplateProcessing(  # type: ignore[assignment]
+    raw.normalizer = BertNormalizer(lowercase=True)
+    raw.pre_tokenizer = BertPreTokenizer()
+    raw.post_processor = TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
-    tokenizer = PreTrainedTokenizerFast(
+    tokenizer = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
         tokenizer_object=raw,
         pad_token="[PAD]",
         unk_token="[UNK]",
@@ -95,7 +95,7 @@ def small_encoder(folder: Path) -> Path:
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(7)
-        model = BertForSequenceClassification(config)
+        model = BertForSequenceClassification(config)  # type: ignore[no-untyped-call]
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder

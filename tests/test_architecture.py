@@ -9,9 +9,22 @@ import pytest
 
 ROOT = Path(__file__).parents[1] / "src" / "veracity"
 ORDER = (
-    "core engine data changes models truths explainers metrics results auditing recipes studies "
-    "reports server cli"
-).split()
+    "core",
+    "engine",
+    "data",
+    "changes",
+    "models",
+    "truths",
+    "explainers",
+    "metrics",
+    "results",
+    "auditing",
+    "recipes",
+    "studies",
+    "reports",
+    "server",
+    "cli",
+)
 FILES = sorted(path for path in ROOT.rglob("*.py") if path.parent != ROOT or path.stem in ORDER)
 
 

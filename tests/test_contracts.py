@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import words
 
 import veracity
+from conftest import words
 from veracity.auditing import audit, check_ability
 from veracity.core.errors import ModelError
 from veracity.core.examples import Dataset, Example
 from veracity.core.inputs import Text
-from veracity.core.plugins import first_line, settings
+from veracity.core.plugins import Registry, first_line, settings
 from veracity.data import Splits, describe, load_data, split
 from veracity.data.corpora import corpora
 from veracity.explainers import explainers
@@ -27,7 +27,12 @@ from veracity.models.training import train
 from veracity.results.run import Run
 
 MODELS = ("cnn", "lstm", "attention_lstm", "transformer")
-REGISTRIES = {"explainer": explainers, "metric": metrics, "model": architectures, "data": corpora}
+REGISTRIES: dict[str, Registry[Any]] = {
+    "explainer": explainers,
+    "metric": metrics,
+    "model": architectures,
+    "data": corpora,
+}
 
 # the smallest settings under which a method still does all that it does
 QUICK = {"lime": "lime(samples=60)", "kernel_shap": "kernel_shap(samples=60)"}
@@ -79,10 +84,10 @@ def same(one: Run, other: Run) -> None:
             scale = max(1.0, float(np.abs(row["scores"]).max(initial=0.0)))
             difference = np.abs(row["scores"] - b[example]["scores"]).max(initial=0.0)
             assert difference <= 1e-6 * scale, (explainer, example, difference)
-    a, b = all_scores(one), all_scores(other)
-    assert a.keys() == b.keys()
-    for key, value in a.items():
-        assert value == pytest.approx(b[key], abs=1e-6, nan_ok=True), key
+    scores, others = all_scores(one), all_scores(other)
+    assert scores.keys() == others.keys()
+    for key, value in scores.items():
+        assert value == pytest.approx(others[key], abs=1e-6, nan_ok=True), key
 
 
 @pytest.mark.parametrize("model_name", MODELS)
@@ -121,7 +126,7 @@ def state(model: Any) -> list[Any]:
         [len(m._forward_hooks) + len(m._backward_hooks) for m in model.modules()],
         {k: v.clone() for k, v in model.state_dict().items()}.keys(),
         torch.random.get_rng_state().tolist(),
-        np.random.get_state()[1].tolist(),  # type: ignore[index, union-attr]
+        np.random.get_state()[1].tolist(),  # type: ignore[index]
     ]
 
 
@@ -203,9 +208,9 @@ def test_architectures_train_and_repeat(name: str, made: Splits) -> None:
     models = [train(architecture, small, made.validation, training=quick).model for _ in range(2)]
     assert models[0].identity() == models[1].identity()
     fresh: Any = architecture.start(small, seed=0)
-    assert fresh.identity() == architecture.start(small, seed=0).identity()  # type: ignore[attr-defined]
+    assert fresh.identity() == architecture.start(small, seed=0).identity()
     assert fresh.identity() != models[0].identity()
-    assert fresh.identity() != architecture.start(small, seed=1).identity()  # type: ignore[attr-defined]
+    assert fresh.identity() != architecture.start(small, seed=1).identity()
 
 
 @pytest.mark.parametrize("name", corpora.names())

@@ -6,10 +6,10 @@ import pickle
 
 import numpy as np
 import pytest
-from conftest import words
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conftest import words
 from veracity.core.attributions import Attribution, count_from_ratio, ranking
 from veracity.core.errors import MissingExtra, PluginError
 from veracity.core.inputs import MASK_WORD, Alignment, Hiding, Text

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import WordWeights, words
 
 import veracity
+from conftest import WordWeights, words
 from veracity.core.classifiers import Embedded
 from veracity.core.errors import PluginError
 from veracity.core.inputs import Alignment, FloatArray, Hiding, Text
@@ -222,7 +222,7 @@ def test_coalitions_keep_their_promises(n: int, samples: int) -> None:
     assert not z[0].any()
     assert z[-1].all()
     inner = z[1:-1]
-    assert 0 < inner.sum(axis=1).min()
+    assert inner.sum(axis=1).min() > 0
     assert inner.sum(axis=1).max() < n
     kernel_total = sum((n - 1) / (s * (n - s)) for s in range(1, n))
     assert weights.sum() == pytest.approx(kernel_total)

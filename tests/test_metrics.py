@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import WordWeights, words
 
+from conftest import WordWeights, words
 from veracity.core.attributions import Attribution, count_from_ratio
 from veracity.core.examples import Example
 from veracity.core.inputs import BoolArray, Text

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import SHARED, words
 
+from conftest import SHARED, words
 from veracity.core.classifiers import abilities
 from veracity.core.errors import DataError, ModelError
 from veracity.core.inputs import Hiding, Text
@@ -163,7 +163,7 @@ def test_a_fine_tuned_folder_is_also_a_transformers_folder(minilm_folder: Path) 
     from transformers import pipeline
 
     ours: Any = load_model(minilm_folder)
-    theirs = pipeline("text-classification", model=str(minilm_folder), top_k=None)
+    theirs: Any = pipeline("text-classification", model=str(minilm_folder), top_k=None)
     text = "a wonderful film"
     scores = {row["label"]: row["score"] for row in theirs([text])[0]}
     expected = [scores[label] for label in ours.labels]

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import words
 
 import veracity
+from conftest import words
+from veracity.core.classifiers import Embedded
 from veracity.core.examples import Dataset
 from veracity.core.inputs import FloatArray, Text
 from veracity.explainers.lime import local_fit
@@ -101,7 +102,7 @@ def test_gradients_equal_captum(name: str, request: Any, reviews: Dataset) -> No
         point = embedded.values.detach()
         base = torch.where(embedded.feature.unsqueeze(-1), torch.zeros_like(point), point)
 
-        def logits(values: torch.Tensor) -> torch.Tensor:
+        def logits(values: torch.Tensor, embedded: Embedded = embedded) -> torch.Tensor:
             many = embedded.repeat(len(values))
             found: torch.Tensor = model.logits(many.with_values(values))
             return found

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_run import made_run
 
+from made_run import made_run
 from veracity.core.errors import RunError
 from veracity.core.files import written_whole
 from veracity.results.run import Run, is_whole, slug
@@ -85,7 +85,7 @@ def test_compare_names_the_best_and_its_ties() -> None:
     base = rng.normal(size=(80, 1))
     values = base + np.array([0.0, 0.001, 1.0]) + rng.normal(0, 0.1, size=(80, 3))
     found = compare(values, ["low", "same", "high"])
-    assert [e.method for e in found.entries][0] == "high"
+    assert found.entries[0].method == "high"
     assert found.best is not None
     assert found.best.method == "high"
     assert not any(e.tied_with_best for e in found.entries)
@@ -129,9 +129,18 @@ def test_the_run_is_readable_by_others(tmp_path: Path) -> None:
     import duckdb
 
     folder = tmp_path / "run" / "scores"
-    counted = duckdb.sql(f"select count(*) from read_parquet('{folder}/**/*.parquet')").fetchall()
-    assert counted == [(run.scores().num_rows,)]
-    assert run.scores().column_names == "dataset model explainer metric example name value".split()
+    counted = duckdb.sql(f"select count(*) from read_parquet('{folder}/**/*.parquet')")
+    assert counted is not None
+    assert counted.fetchall() == [(run.scores().num_rows,)]
+    assert run.scores().column_names == [
+        "dataset",
+        "model",
+        "explainer",
+        "metric",
+        "example",
+        "name",
+        "value",
+    ]
 
 
 def test_a_damaged_part_is_named_and_made_again(tmp_path: Path) -> None:

@@ -302,7 +302,7 @@ def audit(
     read = _data(data, columns, labels, language, max_words, skip_bad)
     part = _part(read, data, split, limit, seed)
     names = _names([model, *(also or [])])
-    folder = out or default_folder(part, dict.fromkeys(names))  # type: ignore[misc]
+    folder = out or default_folder(part, names)
     answers = folder.with_name(f"{folder.name}.answers.sqlite")
     models = {
         name: _load(source, labels, allow_unpickle, budget, timeout, batch_size, answers)

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 class Classifier(Protocol):
     """Anything that gives each input a probability per label."""
 
-    labels: tuple[str, ...]
+    @property
+    def labels(self) -> tuple[str, ...]: ...
 
     def probabilities(self, inputs: Sequence[Text]) -> FloatArray: ...  # (inputs, labels)
 

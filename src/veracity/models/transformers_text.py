@@ -125,6 +125,12 @@ class TransformerText(nn.Module):
         self.model.save_pretrained(folder, safe_serialization=True)
         self.tokenizer.save_pretrained(folder)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travels as configuration and weights: the library registers what a class can show when
+        it is built, so a copy that was only unpickled would have lost its attention."""
+        model = self.model
+        return _rebuilt, (type(self), type(model), model.config, model.state_dict(), self.tokenizer)
+
     def identity(self) -> str:
         """A hash of all that decides an answer."""
         digest = hashlib.sha256(json.dumps(self.model.config.to_dict(), default=str).encode())
@@ -208,6 +214,15 @@ def showing_attention(model: Any) -> Iterator[None]:
             part._forward_hooks.update(found)
             if not was_marked:
                 part.__dict__.pop(mark, None)
+
+
+def _rebuilt(
+    kind: type[TransformerText], cls: Any, config: Any, weights: dict[str, Tensor], tokenizer: Any
+) -> TransformerText:
+    with torch.random.fork_rng(devices=[]):
+        model = cls(config)
+    model.to(next(iter(weights.values())).dtype).load_state_dict(weights)
+    return kind(model.eval(), tokenizer)
 
 
 def wrapped(model: Any, tokenizer: Any) -> TransformerText:

@@ -1,0 +1,57 @@
+# Everything a person or CI runs. Each target sets up .venv by itself when it is missing or stale.
+
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+INPUTS := pyproject.toml constraints.txt
+
+.PHONY: help demo test test-slow check format bench clean
+
+help: ## Say what there is to make
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+demo: $(VENV)/.demo ## Train two models on reviews, audit eight methods, write a report
+	$(BIN)/veracity demo
+
+test: $(VENV)/.dev browser ## Run all tests
+	$(BIN)/python -m pytest -m "not slow"
+
+test-slow: $(VENV)/.dev browser ## Run the tests that take minutes
+	$(BIN)/python -m pytest -m slow
+
+check: $(VENV)/.dev browser ## Format, lint, type-check and test
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -m "not slow"
+
+format: $(VENV)/.dev ## Format and mend what can be mended
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/.dev ## Measure speed and memory
+	$(BIN)/python benchmarks/run.py
+
+clean: ## Remove the environment and what tools left behind
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: $(INPUTS) | $(VENV)/bin/python
+	$(PIP) -e '.[demo]'
+	touch $@
+
+$(VENV)/.dev: $(INPUTS) | $(VENV)/bin/python
+	$(PIP) -e '.[dev]'
+	touch $(VENV)/.demo $@
+
+# The report is tested in a real browser; Debian's Chromium is installed where there is none.
+.PHONY: browser
+browser:
+	@command -v chromium >/dev/null || { \
+		echo "installing chromium for the browser tests"; \
+		apt-get update -qq && apt-get install -qq -y --no-install-recommends \
+			chromium fonts-noto-cjk fonts-noto-color-emoji >/dev/null; } || \
+		echo "no chromium: the browser tests will be skipped"
