@@ -296,9 +296,17 @@ def audit(
     """Test explanation methods on a model and say which to believe; resumes when given again."""
     from .auditing import Bar, default_folder, missed
     from .auditing import audit as run_audit
+    from .core.plugins import split_specs
+    from .explainers import explainers
+    from .metrics import metrics as known_metrics
     from .reports.html import write_report
 
+    # what is misspelt is told before anything is loaded
     bars = [Bar.parse(text) for text in fail_under or []]
+    for spec in split_specs(methods or []):
+        explainers.make(spec)
+    for spec in split_specs(metrics or []):
+        known_metrics.make(spec)
     read = _data(data, columns, labels, language, max_words, skip_bad)
     part = _part(read, data, split, limit, seed)
     names = _names([model, *(also or [])])
@@ -787,17 +795,18 @@ def _list(registry: Any, as_json: bool, extra: Any, heading: str) -> None:
     if as_json:
         _print_json({registry.kind + "s": rows})
         return
+    from rich.markup import escape
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
     table.add_column("name", style="bold", no_wrap=True)
-    table.add_column("what it is")
-    table.add_column("settings", style="dim")
+    table.add_column("what it is, and its settings")
     if heading:
         table.add_column(heading, style="dim")
     for row in rows:
         shown = ", ".join(f"{k}={v}" for k, v in row["settings"].items())
-        table.add_row(row["name"], row["about"], shown, *([row[heading]] if heading else []))
+        about = row["about"] if not shown else f"{row['about']}\n[dim]{escape(shown)}[/dim]"
+        table.add_row(row["name"], about, *([row[heading]] if heading else []))
     _stdout().print(table)
 
 
@@ -830,7 +839,9 @@ def _errors_told(debug: bool, as_json: bool) -> Iterator[None]:
         yield
     except VeracityError as error:
         _fail(str(error), BAD_INPUT, debug, as_json, error)
-    except KeyboardInterrupt as error:
+    except (KeyboardInterrupt, SystemExit) as error:
+        if isinstance(error, SystemExit) and error.code != INTERRUPTED:
+            raise
         message = "interrupted. What was written is kept: the same command goes on from there"
         _fail(message, INTERRUPTED, debug, as_json, error)
     except BrokenPipeError:

@@ -70,9 +70,9 @@ class Columns:
         for field, column in needed.items():
             if column not in seen:
                 raise DataError(
-                    f"{where} has no column {column!r} for the {field}; columns seen: "
-                    f"{', '.join(map(repr, seen)) or 'none'}; {nearest(column, seen)} "
-                    f"Name it with columns {field}=..."
+                    f"{where}: expected a column {column!r} for the {field}; columns seen: "
+                    f"{', '.join(seen) or 'none'}. Name yours with --columns {field}=… "
+                    f"(columns=Columns({field}=…)); {nearest(column, seen)}"
                 )
 
 

