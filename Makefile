@@ -3,7 +3,7 @@
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt
 INPUTS := pyproject.toml constraints.txt
 
 .PHONY: help demo test test-slow check format bench clean
@@ -40,10 +40,12 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.demo: $(INPUTS) | $(VENV)/bin/python
+	@echo "setting up $(VENV): some minutes the first time"
 	$(PIP) -e '.[demo]'
 	touch $@
 
 $(VENV)/.dev: $(INPUTS) | $(VENV)/bin/python
+	@echo "setting up $(VENV) for development: some minutes the first time"
 	$(PIP) -e '.[dev]'
 	touch $(VENV)/.demo $@
 

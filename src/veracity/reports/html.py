@@ -28,6 +28,7 @@ from .scoreboard import (
     baselines_of,
     board,
     comparisons,
+    leading,
     standings_of,
 )
 from .sentences import (
@@ -172,11 +173,12 @@ class _Page:
         return [_answer(v) for v in verdicts(self.of(model))]
 
     def board(self, model: str, *, headline: bool) -> Board | None:
-        columns = [s for s in self.of(model) if s.headline == headline]
+        first = leading(self.of(model))
+        columns = first if headline else [s for s in self.of(model) if s not in first]
         return board(model, columns, baselines=self.baselines) if columns else None
 
     def panels(self, model: str) -> list[plots.Panel]:
-        return [plots.panel(s, self.baselines) for s in self.of(model) if s.headline]
+        return [plots.panel(s, self.baselines) for s in leading(self.of(model))]
 
     @property
     def undefined(self) -> bool:

@@ -14,6 +14,10 @@ from ..results.standings import LEVEL, Entry, Standing, standings
 ARROWS = {"higher": "↑", "lower": "↓", "": ""}
 
 
+MOST_COLUMNS = 5
+"""So many quantities fit side by side on a desk."""
+
+
 @dataclass(frozen=True)
 class Row:
     """One method's entries, in the order of the columns; None where it was not scored."""
@@ -41,6 +45,14 @@ def standings_of(run: Run) -> list[Standing]:
 def baselines_of(run: Run) -> list[str]:
     """The methods that look at nothing."""
     return [m for m, about in run.asked["explainers"].items() if about.get("baseline")]
+
+
+def leading(columns: Sequence[Standing]) -> list[Standing]:
+    """What is shown first: every compared quantity while they are few, else the headlines."""
+    compared = [s for s in columns if s.better]
+    if len(compared) <= MOST_COLUMNS:
+        return compared
+    return [s for s in compared if s.headline]
 
 
 def board(model: str, columns: Sequence[Standing], *, baselines: Collection[str] = ()) -> Board:

@@ -15,7 +15,7 @@ from ..core.attributions import Attribution, ranking
 from ..results.run import Run
 from ..results.standings import Entry, Standing
 from ..results.verdicts import verdicts
-from .scoreboard import ARROWS, Board, against_chance, baselines_of, board, standings_of
+from .scoreboard import ARROWS, Board, against_chance, baselines_of, board, leading, standings_of
 from .showing import number, printable, words
 
 TOP = 3
@@ -87,7 +87,7 @@ def _print_model(
     if not columns:
         console.print(Line(f"{printable(model)}: no test of explanations was run"))
         return
-    headlines = [s for s in columns if s.headline] or columns
+    headlines = leading(columns) or columns
     console.print(_table(board(model, headlines, baselines=baselines)))
     for verdict in verdicts(columns):
         console.print(_verdict(verdict.sentence, verdict.use))
