@@ -171,7 +171,7 @@ def test_the_most_disputed_sentences_are_shown_first(run: Run) -> None:
         (["occlusion"], METRICS, "Only one method was run"),
         (["occlusion"], {"accuracy": METRICS["accuracy"]}, "No test of explanations was run"),
         (["occlusion", "attention"], {}, "No methods were compared"),
-        (["random_scores"], METRICS, "No method could be scored"),
+        (["random_scores"], METRICS, "no method could be scored"),
     ],
 )
 def test_small_runs_make_whole_pages(

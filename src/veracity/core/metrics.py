@@ -12,7 +12,7 @@ import numpy as np
 from .attributions import Attribution
 from .classifiers import Classifier
 from .examples import Example
-from .inputs import FloatArray
+from .inputs import BoolArray, FloatArray
 from .plugins import Plugin
 
 Row = Mapping[str, float]
@@ -61,6 +61,27 @@ class Metric(Plugin, ABC):
     def summary(self, rows: Sequence[Row]) -> Row:
         """Means over the rows in which a quantity is defined."""
         return means(rows)
+
+
+@dataclass(frozen=True)
+class TruthMetric(Metric):
+    """A metric against features known to matter; examples without them give an empty row."""
+
+    truth: str = "rationale"
+
+    @property
+    def truth_kind(self) -> str | None:
+        return self.truth
+
+    def score(self, cases: Sequence[Case]) -> list[Row]:
+        known = [case.example.truths.get(self.truth) for case in cases]
+        return [
+            self.row(case, masks) if masks else {} for case, masks in zip(cases, known, strict=True)
+        ]
+
+    @abstractmethod
+    def row(self, case: Case, masks: Sequence[BoolArray]) -> Row:
+        """The quantities of one case, against one or several alternative sets."""
 
 
 def means(rows: Sequence[Row]) -> dict[str, float]:

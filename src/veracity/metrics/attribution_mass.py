@@ -9,11 +9,11 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from ..core.inputs import BoolArray, FloatArray
-from ..core.metrics import Case, Metric, Quantity, Row, means
+from ..core.metrics import Case, Quantity, Row, TruthMetric, means
 
 
 @dataclass(frozen=True)
-class AttributionMass(Metric):
+class AttributionMass(TruthMetric):
     """Attr%: the share of absolute scores on the known features, beside their share of words."""
 
     purpose: ClassVar[str] = "see how much weight falls on the words known to matter"
@@ -22,20 +22,9 @@ class AttributionMass(Metric):
         "share": Quantity("share of words that are known: what a random map gets"),
     }
 
-    truth: str = "rationale"
     zero: Literal["undefined", "share"] = "undefined"
 
-    @property
-    def truth_kind(self) -> str | None:
-        return self.truth
-
-    def score(self, cases: Sequence[Case]) -> list[Row]:
-        return [self._row(case) for case in cases]
-
-    def _row(self, case: Case) -> Row:
-        masks = case.example.truths.get(self.truth)
-        if not masks:
-            return {}
+    def row(self, case: Case, masks: Sequence[BoolArray]) -> Row:
         known = np.logical_or.reduce(masks)
         mass = attribution_share(case.attribution.scores, known)
         share = float(known.mean()) if len(known) else float("nan")

@@ -11,14 +11,14 @@ import numpy as np
 
 from ..core.attributions import Order, count_from_ratio
 from ..core.inputs import BoolArray
-from ..core.metrics import Case, Metric, Quantity, Row, means
+from ..core.metrics import Case, Quantity, Row, TruthMetric, means
 
 LARGEST_UNION = 6
 """Unions of more sets than this are not tried: their number doubles with each set."""
 
 
 @dataclass(frozen=True)
-class FeatureOverlap(Metric):
+class FeatureOverlap(TruthMetric):
     """Precision, recall and F1 of the top words against the best of several truth sets."""
 
     purpose: ClassVar[str] = "point at the words known to matter"
@@ -28,7 +28,6 @@ class FeatureOverlap(Metric):
         "recall": Quantity("share of the known words among the top words", "higher"),
     }
 
-    truth: str = "rationale"
     ratio: float = 0.29
     by: Order = "signed"
     allow_union: bool = False
@@ -38,17 +37,7 @@ class FeatureOverlap(Metric):
         if not 0 < self.ratio <= 1:
             raise ValueError(f"expected a ratio above 0 and up to 1, got {self.ratio}")
 
-    @property
-    def truth_kind(self) -> str | None:
-        return self.truth
-
-    def score(self, cases: Sequence[Case]) -> list[Row]:
-        return [self._row(case) for case in cases]
-
-    def _row(self, case: Case) -> Row:
-        masks = case.example.truths.get(self.truth)
-        if not masks:
-            return {}
+    def row(self, case: Case, masks: Sequence[BoolArray]) -> Row:
         scores = case.attribution.scores
         chosen = case.attribution.top(count_from_ratio(self.ratio, len(scores)), self.by)
         best = best_truth(chosen, masks, allow_union=self.allow_union, no_overlap=self.no_overlap)
