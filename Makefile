@@ -1,6 +1,6 @@
 # Everything a person or CI runs. Each target sets up .venv by itself when it is missing or stale.
 
-PYTHON ?= python3.11
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt

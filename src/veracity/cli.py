@@ -5,10 +5,11 @@ from __future__ import annotations
 import io
 import json
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
@@ -826,11 +827,25 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that cannot show a sign still runs
+    warnings.showwarning = _warning_told
     arguments = sys.argv[1:]
     debug = "--debug" in arguments
     arguments = [a for a in arguments if a != "--debug"]
     with _errors_told(debug, "--json" in arguments):
         app(args=arguments, prog_name="veracity")
+
+
+def _warning_told(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Our own warnings in a line each; those of the libraries below are not the user's concern."""
+    if category is UserWarning:
+        print(f"veracity: {message}", file=sys.stderr)
 
 
 @contextmanager

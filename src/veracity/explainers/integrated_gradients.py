@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, cast
@@ -13,6 +14,10 @@ from ..core.classifiers import Classifier, Differentiable
 from ..core.explainers import Explainer
 from ..core.inputs import FloatArray, Text
 from ..engine.gradients import Output, path_gradients
+
+WIDE_GAP = 0.05
+ROUNDING = 1e-3
+"""Gaps below this are no matter, however small the difference itself."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +65,23 @@ class IntegratedGradients(Explainer):
                     notes={"completeness_gap": gap},
                 )
             )
+        self._warn(found)
         return found
+
+    def _warn(self, found: Sequence[Attribution]) -> None:
+        """Says when the sum misses what it should add up to (SPEC 3.4)."""
+        wide = sum(
+            a.notes["completeness_gap"]
+            > max(ROUNDING, WIDE_GAP * abs(a.output_value - a.base_value))
+            for a in found
+        )
+        if wide:
+            warnings.warn(
+                f"{self.spec}: on {wide} of {len(found)} texts the scores miss the difference they "
+                f"should add up to by more than {WIDE_GAP:.0%}. Raise steps, or try "
+                "rule=gauss_legendre",
+                stacklevel=2,
+            )
 
 
 def quadrature(steps: int, rule: str) -> tuple[FloatArray, FloatArray]:

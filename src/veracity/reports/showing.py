@@ -39,10 +39,11 @@ def duration(seconds: float) -> str:
     """Seconds in the unit in which they are easy to read."""
     if math.isnan(seconds):
         return UNDEFINED
-    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
         if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds / 1e-6:.2g} µs" if seconds > 0 else "0 s"
+            value = seconds / size
+            return f"{value:,.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"
+    return "0 s"
 
 
 def words(name: str) -> str:
