@@ -5,6 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt
 INPUTS := pyproject.toml constraints.txt
+# one process per core, one thread each: small models gain nothing from more
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
 
 .PHONY: help demo test test-slow check format bench clean
 
@@ -15,16 +17,16 @@ demo: $(VENV)/.demo ## Train two models on reviews, audit eight methods, write a
 	$(BIN)/veracity demo
 
 test: $(VENV)/.dev browser ## Run all tests
-	$(BIN)/python -m pytest -m "not slow"
+	$(PYTEST) -m "not slow"
 
 test-slow: $(VENV)/.dev browser ## Run the tests that take minutes
-	$(BIN)/python -m pytest -m slow
+	$(PYTEST) -m slow
 
 check: $(VENV)/.dev browser ## Format, lint, type-check and test
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -m "not slow"
+	$(PYTEST) -m "not slow"
 
 format: $(VENV)/.dev ## Format and mend what can be mended
 	$(BIN)/ruff format .
