@@ -327,8 +327,8 @@ def test_identity_follows_what_was_learnt(pipeline: Pipeline) -> None:
     assert SklearnClassifier(again).identity() == identity
     assert SklearnClassifier(other).identity() != identity
     opaque = make_pipeline(FunctionTransformer(lambda x: x), *[s for _, s in again.steps])
-    with pytest.raises(ModelError, match="cannot be pickled"):
-        SklearnClassifier(opaque).identity()
+    # what cannot be pickled is known by its steps; an audit also remembers some of its answers
+    assert SklearnClassifier(opaque).identity().startswith("sklearn ")
 
 
 def test_identity_survives_use_and_fitting_again() -> None:

@@ -176,6 +176,7 @@ LONG = "word " * 10_000
 
 def bad_files(folder: Path) -> None:
     (folder / "labels.csv").write_text("text,label\na film,spam\nb film,ham\n")
+    (folder / "markup.csv").write_text("text,label\na film,[/b]\nb film,\x1b[31mred\n")
     (folder / "empty.csv").write_text("text,label\n,positive\n")
     (folder / "nothing.csv").write_text("text,label\n")
     (folder / "nul.csv").write_text("text,label\na\0b film,positive\n")
@@ -219,6 +220,9 @@ BAD: list[tuple[list[str], str]] = [
     (["audit", "model", REVIEWS, "--target", "postive"], "did you mean 'positive'"),
     (["audit", "model", REVIEWS, "--split", "tset"], "train, validation, test or all"),
     (["audit", "model", REVIEWS, "--fail-under", "compactness"], "cannot read the bar"),
+    (["audit", "model", REVIEWS, "--fail-under", "erasure.newp=1"], "did you mean 'erasure.new_p'"),
+    (["audit", "model", REVIEWS, "--methods", "lime(samples={[1]: 2})"], "cannot read"),
+    (["audit", "model", "markup.csv"], "among those of the model"),
     (["audit", "nan.py:f", REVIEWS, "--methods", "occlusion"], "not finite"),
     (["audit", "shape.py:f", REVIEWS, "--methods", "occlusion"], "one row per text"),
     (["audit", "logits.py:f", REVIEWS, "--methods", "occlusion"], "outside 0 … 1"),
@@ -255,6 +259,7 @@ def test_bad_input_is_told_in_a_sentence(
     assert says in result.stderr
     assert "\nveracity: " in f"\n{result.stderr}"
     assert "Traceback" not in result.stderr
+    assert "\x1b" not in result.stderr
     assert says in json.loads(result.stdout)["error"]
     left = {p.name for p in tmp_path.iterdir()} - before - {"__pycache__"}
     leftovers = [p for name in left for p in (tmp_path / name).rglob("*") if p.suffix == ".parquet"]

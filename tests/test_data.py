@@ -90,10 +90,10 @@ def test_columns_are_named_and_misnamed(tmp_path: Path) -> None:
     assert data.labels == ("1", "5")
     assert [e.id for e in data] == ["1", "2"]
     with pytest.raises(
-        DataError, match=r"no column 'review'.*'Review', 'stars'; did you mean 'Review'"
+        DataError, match=r"expected a column 'review'.*Review, stars.*did you mean 'Review'"
     ):
         load_data(path, columns=Columns.parse("text=review,label=stars"))
-    with pytest.raises(DataError, match="no column 'label'"):
+    with pytest.raises(DataError, match="expected a column 'label'"):
         load_data(path, columns=Columns(text="Review"))
     with pytest.raises(DataError, match="did you mean 'label'"):
         Columns.parse("lable=stars")
@@ -134,7 +134,7 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"text": "a\0b"}, "NUL"),
     ({"text": "half \ud800"}, "half a character"),
     ({"text": 5}, "expected the text to be a string, got int"),
-    ({"text": "one two three four five six seven"}, "at most 6 words, got 7; .* raise max_words"),
+    ({"text": "one two three four five six seven"}, "at most 6 words, got 7; .* raise --max-words"),
     ({"label": None}, "label is missing"),
     ({"label": "odd"}, "one of neg, pos; got 'odd'"),
     ({"label": [1]}, "label to be a name"),

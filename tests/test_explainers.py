@@ -286,6 +286,22 @@ def test_occlusion_is_one_word_at_a_time(bag: WordWeights) -> None:
     assert explain(bag, text, "occlusion").scores == pytest.approx(whole - np.array(without))
 
 
+def test_an_incomplete_integral_is_told() -> None:
+    steep = Formula(lambda a, b: 400 * (a - 0.5) + 0 * b, (1.0, 1.0))
+    with pytest.warns(UserWarning, match="on 1 of 1 texts"):
+        found = explain(steep, words("one two"), "integrated_gradients(steps=4)")
+    assert found.notes["completeness_gap"] > 0.05
+
+
+def test_kernel_shap_finds_the_deciding_word_of_a_long_text() -> None:
+    for n in (300, 600):
+        linear = Linear({"w7": 0.9}, 0.05)
+        text = words(" ".join(f"w{i}" for i in range(n)))
+        scores = explain(linear, text, "kernel_shap").scores
+        assert scores[7] == pytest.approx(0.9, abs=1e-6)
+        assert np.abs(np.delete(scores, 7)).max() < 1e-6
+
+
 @pytest.mark.parametrize("name", ["cnn", "lstm", "attention_lstm", "transformer"])
 def test_integrated_gradients_are_complete(name: str, request: Any) -> None:
     model = request.getfixturevalue(name)

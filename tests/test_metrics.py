@@ -146,9 +146,16 @@ def test_ex_5_8_erasure_scores() -> None:
     def both(p: float) -> Any:
         return np.array([1 - p, p])
 
-    assert erasure_scores(both(0.9), both(0.8), both(0.3)) == pytest.approx((0.1, 0.6, 1.0))
-    assert erasure_scores(both(0.9), both(0.8), both(0.55))[2] == 0.0
-    assert erasure_scores(both(0.9), both(0.4), both(0.3))[2] == 0.0
+    assert erasure_scores(both(0.9), both(0.8), both(0.3), 1) == pytest.approx((0.1, 0.6, 1.0))
+    assert erasure_scores(both(0.9), both(0.8), both(0.55), 1)[2] == 0.0
+    assert erasure_scores(both(0.9), both(0.4), both(0.3), 1)[2] == 0.0
+
+
+def test_erasure_judges_the_label_that_was_explained() -> None:
+    whole, alone, without = np.array([0.3, 0.7]), np.array([0.6, 0.4]), np.array([0.1, 0.9])
+    sufficiency, compactness, new_p = erasure_scores(whole, alone, without, 0)
+    assert (sufficiency, compactness) == pytest.approx((-0.3, 0.2))
+    assert np.isnan(new_p)
 
 
 def test_erasure_is_the_literal_definition(cnn: Any) -> None:
@@ -160,8 +167,8 @@ def test_erasure_is_the_literal_definition(cnn: Any) -> None:
         scores = rng.normal(size=text.n_features)
         whole = cnn.probabilities([text])[0]
         example = Example("0", text, 1)
-        (row,) = metric.score([Case(example, cnn, whole, Attribution(text, 1, scores))])
         label = int(whole.argmax())
+        (row,) = metric.score([Case(example, cnn, whole, Attribution(text, label, scores))])
         order = sorted(range(text.n_features), key=lambda i: (-scores[i], i))
 
         def fall(ratio: float, keep: bool) -> tuple[float, int]:

@@ -236,6 +236,25 @@ def test_training_repeats_and_resumes_exactly(made: Splits, tmp_path: Path) -> N
         )
 
 
+def test_a_damaged_checkpoint_starts_over(made: Splits, tmp_path: Path) -> None:
+    architecture = architectures.make("text_cnn(size=8, filters=4)")
+    small = made.train.select(range(60))
+
+    def run() -> Any:
+        training = Training(epochs=2, batch_size=16)
+        return train(
+            architecture, small, made.validation, training=training, checkpoint=tmp_path / "c"
+        )
+
+    first = run()
+    for name in ("state.json", "weights-2.safetensors", "optimiser-2.pt"):
+        path = tmp_path / "c" / name
+        path.write_bytes(path.read_bytes()[:20])
+        with pytest.warns(UserWarning, match="starts over"):
+            again = run()
+        assert [e.loss for e in again.history] == [e.loss for e in first.history]
+
+
 def test_training_keeps_the_best_epoch_and_stops(made: Splits) -> None:
     architecture = architectures.make("text_cnn(size=16, filters=8)")
     trained = train(

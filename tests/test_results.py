@@ -95,6 +95,24 @@ def test_compare_names_the_best_and_its_ties() -> None:
     assert [e.method for e in lower.entries if e.tied_with_best] in (["low"], ["same"])
 
 
+def test_a_lead_that_shared_texts_deny_is_no_lead() -> None:
+    """B beats A wherever both are defined; A is only defined on the easy texts."""
+    easy = np.linspace(0.8, 0.9, 30)
+    values = np.full((100, 2), np.nan)
+    values[:30, 0] = easy
+    values[:30, 1] = easy + 0.05
+    values[30:, 1] = 0.1
+    found = compare(values, ["A", "B"])
+    assert found.best is not None
+    assert found.best.method == "A"
+    assert [e.method for e in found.entries if e.tied_with_best] == ["B"]
+
+
+def test_letters_never_repeat() -> None:
+    signs = letter_groups(~np.eye(60, dtype=bool))
+    assert len(set(signs)) == 60
+
+
 def test_an_undefined_method_is_tied_with_nobody() -> None:
     found = compare(np.array([[0.9, np.nan], [0.8, np.nan], [0.7, np.nan]]), ["good", "none"])
     assert [e.tied_with_best for e in found.entries] == [False, False]
@@ -122,6 +140,12 @@ def test_methods_can_be_compared_across_runs(tmp_path: Path) -> None:
     found = across(runs)
     methods = {e.method for e in found[0].entries}
     assert {m.split("/")[0] for m in methods} == {"one", "two"}
+
+
+def test_runs_on_different_data_are_not_compared(tmp_path: Path) -> None:
+    runs = {"one": made_run(tmp_path / "one"), "two": made_run(tmp_path / "two", size=9)}
+    with pytest.raises(RunError, match="different data"):
+        across(runs)
 
 
 def test_the_run_is_readable_by_others(tmp_path: Path) -> None:

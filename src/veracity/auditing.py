@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import inspect
+import operator
 import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,9 +22,10 @@ from .core.classifiers import Classifier, abilities, ability_name
 from .core.errors import DataError, ModelError, PluginError
 from .core.examples import Dataset, Example
 from .core.explainers import Explainer
+from .core.files import sole_writer
 from .core.inputs import FloatArray, Text
 from .core.metrics import Case, Metric, Row
-from .core.plugins import first_line, settings, split_specs
+from .core.plugins import first_line, nearest, settings, split_specs
 from .data import load_data, read_text
 from .engine.asking import probabilities
 from .engine.executors import Executor, Local
@@ -28,13 +33,16 @@ from .engine.seeds import generator
 from .engine.tally import counting
 from .explainers import explainers as known_explainers
 from .metrics import metrics as known_metrics
-from .models import load_model
+from .models import load_model, model_name
 from .results.run import Run, is_whole, read_table, slug
 from .results.standings import Standing, standings
 from .results.verdicts import Verdict, verdicts
 
 Target = str | int
 """`predicted`, `gold`, or the number of a label (SPEC 0.3)."""
+
+KNOWN_ANSWERS = 16
+"""So many answers are kept to notice that a model has changed under its name."""
 
 MOST_PARTS = 100
 """A method's explanations are written in at most so many parts."""
@@ -58,6 +66,8 @@ def explain(
     check_ability(explainer, loaded)
     given = [texts] if isinstance(texts, str | Text) else list(texts)
     inputs = [t if isinstance(t, Text) else read_text(t, language) for t in given]
+    if not inputs:
+        return []
     if target == "gold":
         raise DataError("target=gold needs labelled data: use `veracity audit` or a label's number")
     answers = probabilities(loaded, inputs)
@@ -108,8 +118,8 @@ def _targets(target: Target, answers: FloatArray, gold: Sequence[int], n_labels:
         return [int(i) for i in answers.argmax(axis=1)]
     if target == "gold":
         return list(gold)
-    if isinstance(target, int) and 0 <= target < n_labels:
-        return [target] * len(answers)
+    if not isinstance(target, str) and 0 <= operator.index(target) < n_labels:
+        return [operator.index(target)] * len(answers)
     raise DataError(
         f"expected the target to be predicted, gold or a label number below {n_labels}, "
         f"got {target!r}"
@@ -184,6 +194,7 @@ def audit(
     watch: Callable[[Progress], None] = lambda _: None,
 ) -> Audit:
     """Runs methods on a model (or several by name) and tests them; given again, it resumes."""
+    folder = Path(out) if out else None
     models = _models(model)
     fitted = fit_labels(load_data(data), models)
     chosen_explainers, skipped = _explainers(methods, models)
@@ -197,13 +208,14 @@ def audit(
             "labels": list(fitted.labels),
             "truth_kinds": list(fitted.truth_kinds),
         },
-        "models": {name: _described(m) for name, m in models.items()},
+        "models": {name: _described(m, fitted) for name, m in models.items()},
         "explainers": {
             e.spec: {
                 "settings": _plain(settings(e)),
                 "baseline": e.baseline,
                 "about": first_line(type(e)),
                 "needs": ability_name(e.needs),
+                "code": _code(type(e)),
             }
             for e in chosen_explainers
         },
@@ -213,6 +225,7 @@ def audit(
                 "purpose": m.purpose,
                 "about": first_line(type(m)),
                 "of_model": m.of_model,
+                "code": _code(type(m)),
                 "quantities": {k: dataclasses.asdict(q) for k, q in m.quantities.items()},
             }
             for m in chosen_metrics
@@ -222,11 +235,20 @@ def audit(
         "batch_size": size,
         "target": target,
     }
-    run = Run.start(Path(out) if out else default_folder(fitted, models), asked, fitted)
-    work = _Work(
-        run, models, fitted, chosen_explainers, chosen_metrics, _batches(fitted, size), target, seed
-    )
-    with run.locked():
+    place = folder or default_folder(fitted, models)
+    Run.check_place(place)
+    with sole_writer(place):
+        run = Run.start(place, asked, fitted)
+        work = _Work(
+            run,
+            models,
+            fitted,
+            chosen_explainers,
+            chosen_metrics,
+            _batches(fitted, size),
+            target,
+            seed,
+        )
         computed, reused = _carry_out(work, executor or Local(workers), skipped, watch)
         run.write_summaries(_summaries(run, chosen_metrics))
     return Audit(run, computed, reused)
@@ -241,6 +263,12 @@ def fit_labels(data: Dataset, models: Mapping[str, Classifier]) -> Dataset:
     """The data with its labels in the models' order and under the more telling names."""
     if not len(data):
         raise DataError(f"expected at least one example in {data.name}, got none")
+    orders = {tuple(x.casefold() for x in m.labels): name for name, m in models.items()}
+    if len({frozenset(order) for order in orders}) < len(orders):
+        raise ModelError(
+            f"the models {' and '.join(orders.values())} give the same labels in different "
+            "orders, so one column would mean two things. Audit them in separate runs"
+        )
     for name, model in models.items():
         data = _fit_labels(data, name, model.labels)
     return data
@@ -259,7 +287,12 @@ def _fit_labels(data: Dataset, name: str, labels: Sequence[str]) -> Dataset:
         places = {i: numbers[i] or 0 for i in used}
         names = tuple(labels)
     elif len(labels) == len(data.labels) and all(_number(x) is not None for x in labels):
-        return data  # the model only numbers its labels: the data's names stand, in their order
+        warnings.warn(
+            f"the model {name} does not name its labels: its outputs are taken to be "
+            f"{', '.join(data.labels)}, in this order. If that is wrong, say --labels",
+            stacklevel=4,
+        )
+        return data
     else:
         raise DataError(
             f"expected the labels of {data.name} to be among those of the model {name} "
@@ -280,22 +313,30 @@ def _models(model: Any) -> dict[str, Classifier]:
     if isinstance(model, Mapping):
         return {str(name): load_model(m) for name, m in model.items()}
     if isinstance(model, str | Path):
-        text = str(model)
-        is_url = text.startswith(("http://", "https://"))
-        name = text.split("//", 1)[1].split("/", 1)[0] if is_url else Path(text).name
-        return {name: load_model(model)}
+        return {model_name(model): load_model(model)}
     loaded = load_model(model)
     return {getattr(model, "name", None) or type(model).__name__: loaded}
 
 
-def _described(model: Classifier) -> dict[str, Any]:
+def _described(model: Classifier, data: Dataset) -> dict[str, Any]:
+    """What a resumed run must find again, down to the answers to a few of the texts."""
     identity = getattr(model, "identity", None)
+    few = [e.input for e in data.examples[:: max(1, len(data) // KNOWN_ANSWERS)]][:KNOWN_ANSWERS]
     return {
+        "answers": probabilities(model, few).round(6).tolist(),
         "identity": identity() if identity else f"{type(model).__module__}.{type(model).__name__}",
         "labels": list(model.labels),
         "abilities": list(abilities(model)),
         "about": str(getattr(model, "about", type(model).__name__)),
     }
+
+
+def _code(cls: type) -> str:
+    """A hash of the file that a plug-in stands in: edited, it is another method."""
+    try:
+        return hashlib.sha256(inspect.getsource(inspect.getmodule(cls) or cls).encode()).hexdigest()
+    except (OSError, TypeError):  # typed into a session: there is no file
+        return ""
 
 
 def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -549,6 +590,16 @@ class Bar:
                 f"cannot read the bar {text!r}: expected metric.quantity=value such as "
                 "erasure.compactness=0.2, or method:metric.quantity=value"
             ) from None
+
+
+def check_bars(bars: Sequence[Bar], metrics: Sequence[str]) -> None:
+    """Bars that name a quantity of a metric, before hours are spent; an empty list means all."""
+    asked = [known_metrics.make(m) for m in (metrics or known_metrics.names())]
+    names = {f"{n}.{q}" for m in asked for n in (m.spec, m.plugin_name()) for q in m.quantities}
+    for bar in bars:
+        name = f"{bar.metric}.{bar.quantity}"
+        if name not in names:
+            raise PluginError(f"no quantity {name} is computed: {nearest(name, names)}")
 
 
 def missed(audit: Audit, bars: Sequence[Bar]) -> list[str]:

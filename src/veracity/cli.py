@@ -138,6 +138,7 @@ def train(
     from .models import RECORD, save_model
     from .models.architectures import architectures
     from .models.training import train as run_training
+    from .reports.showing import printable
 
     architecture = architectures.make(model)
     if (out / RECORD).exists():
@@ -160,9 +161,10 @@ def train(
     parts = split(sampled(read, limit, seed=seed), seed=seed)
     say = _stderr()
     leaked = len(leaks(parts))
-    say.print(f"{len(parts.train)} texts to train on: {_balance(parts.train.balance)}")
+    balance = printable(_balance(parts.train.balance))
+    say.print(f"{len(parts.train)} texts to train on: {balance}", markup=False)
     if leaked:
-        say.print(f"[yellow]{leaked} texts stand in more than one of the given splits[/yellow]")
+        say.print(f"{leaked} texts stand in more than one of the given splits", style="yellow")
     with Bars(as_json) as bars:
         trained = run_training(
             architecture,
@@ -295,24 +297,22 @@ def audit(
     as_json: Json = False,
 ) -> None:
     """Test explanation methods on a model and say which to believe; resumes when given again."""
-    from .auditing import Bar, default_folder, missed
+    from .auditing import Bar, check_bars, default_folder, missed
     from .auditing import audit as run_audit
     from .core.plugins import split_specs
     from .explainers import explainers
-    from .metrics import metrics as known_metrics
     from .reports.html import write_report
 
     # what is misspelt is told before anything is loaded
     bars = [Bar.parse(text) for text in fail_under or []]
     for spec in split_specs(methods or []):
         explainers.make(spec)
-    for spec in split_specs(metrics or []):
-        known_metrics.make(spec)
+    check_bars(bars, split_specs(metrics or []))
     read = _data(data, columns, labels, language, max_words, skip_bad)
     part = _part(read, data, split, limit, seed)
     names = _names([model, *(also or [])])
     folder = out or default_folder(part, names)
-    answers = folder.with_name(f"{folder.name}.answers.sqlite")
+    answers = Path(f"{folder.resolve()}.answers.sqlite")
     models = {
         name: _load(source, labels, allow_unpickle, budget, timeout, batch_size, answers)
         for name, source in names.items()
@@ -405,6 +405,7 @@ def data_describe(
 ) -> None:
     """Size, balance, lengths, truths, duplicates and leaks."""
     from .data import describe
+    from .reports.showing import printable
 
     facts = describe(_data(data, columns, labels, language, max_words, skip_bad))
     if as_json:
@@ -415,7 +416,7 @@ def data_describe(
             value = ", ".join(f"{k} {_brief(v)}" for k, v in value.items()) or "none"
         elif isinstance(value, list):
             value = ", ".join(map(str, value))
-        print(f"{name.replace('_', ' '):16} {_brief(value)}")
+        print(printable(f"{name.replace('_', ' '):16} {_brief(value)}"))
 
 
 @data_app.command("validate")
@@ -530,11 +531,11 @@ def _part(data: Dataset, source: str, part: str, limit: int | None, seed: int) -
 
 def _names(sources: list[str]) -> dict[str, str]:
     """A short name for each model: the last part of its path, numbered where two are alike."""
+    from .models import model_name
+
     named: dict[str, str] = {}
     for source in sources:
-        is_url = source.startswith(("http://", "https://"))
-        base = source.split("//", 1)[1].split("/")[0].split("@")[-1] if is_url else ""
-        base = base or Path(source).name or source
+        base = model_name(source)
         name, number = base, 2
         while name in named:
             name, number = f"{base}-{number}", number + 1
@@ -579,7 +580,8 @@ def _target(target: str, labels: tuple[str, ...]) -> str | int:
 def _given_texts(texts: list[str], language: str, max_words: int) -> list[Any]:
     from .data import read_text
 
-    lines = [line.rstrip("\n") for line in sys.stdin] if texts == ["-"] else texts
+    typed = texts != ["-"]
+    lines = texts if typed else [line.rstrip("\n") for line in sys.stdin if line.strip()]
     found = []
     for number, line in enumerate(lines, start=1):
         if "\0" in line:
@@ -875,7 +877,10 @@ def _errors_told(debug: bool, as_json: bool) -> Iterator[None]:
 def _fail(message: str, code: int, debug: bool, as_json: bool, error: BaseException) -> None:
     if debug:
         raise error
+    from .reports.showing import printable
+
     if as_json:
         _print_json({"error": message})
-    print(f"veracity: {message}", file=sys.stderr)
+    for i, line in enumerate(message.splitlines()):
+        print(("" if i else "veracity: ") + printable(line), file=sys.stderr)
     raise SystemExit(code) from None

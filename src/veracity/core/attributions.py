@@ -15,10 +15,15 @@ from .inputs import BoolArray, FloatArray, IntArray, Text
 Order = Literal["signed", "abs"]
 
 
+RESOLUTION = 1e-6
+"""Scores that differ by less than this share of the largest are ties: rounding, not meaning."""
+
+
 def ranking(scores: FloatArray, by: Order = "signed") -> IntArray:
     """Positions from most to least important; ties go to the earlier position (SPEC 0.4)."""
-    values = np.abs(scores) if by == "abs" else np.asarray(scores)
-    return np.argsort(-values, kind="stable")
+    values = np.abs(scores) if by == "abs" else np.asarray(scores, dtype=np.float64)
+    step = RESOLUTION * np.abs(values).max(initial=0.0)
+    return np.argsort(-np.round(values / step) if step > 0 else -values, kind="stable")
 
 
 def count_from_ratio(ratio: float, n: int, how: Literal["ceil", "floor", "round"] = "ceil") -> int:

@@ -10,6 +10,8 @@ from typing import IO
 
 from .errors import RunError
 
+LOCK = "run.lock"
+
 
 @contextlib.contextmanager
 def written_whole(path: Path) -> Iterator[IO[bytes]]:
@@ -31,6 +33,31 @@ def written_whole(path: Path) -> Iterator[IO[bytes]]:
     finally:
         with contextlib.suppress(OSError):
             aside.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def sole_writer(folder: Path) -> Iterator[None]:
+    """One writer per folder at a time; the lock goes with the process, however it ends."""
+    try:
+        import fcntl
+    except ImportError:  # not on this system: two writers would only repeat work
+        yield
+        return
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = (folder / LOCK).open("w")
+    except OSError as error:
+        raise RunError(
+            f"could not write to {folder}: {error.strerror or error}. Choose another folder"
+        ) from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise RunError(
+                f"another process is writing to {folder}. Wait for it, or choose another folder"
+            ) from None
+        yield
 
 
 def _sync_folder(folder: Path) -> None:

@@ -88,7 +88,7 @@ def parse_spec(spec: str) -> tuple[str, dict[str, Any]]:
             continue
         try:
             values[keyword.arg] = ast.literal_eval(keyword.value)
-        except ValueError:
+        except (ValueError, TypeError):
             raise complaint from None
     return tree.func.id, values
 

@@ -25,6 +25,8 @@ def probabilities(model: Classifier, inputs: Sequence[Text]) -> FloatArray:
     """The model's answers, checked for shape and sense; equal texts are asked once."""
     places: dict[Text, int] = {}
     which = [places.setdefault(text, len(places)) for text in inputs]
+    if not places:
+        return np.zeros((0, len(model.labels)))
     asked(len(places))
     return checked(model, model.probabilities(list(places)), len(places))[which]
 
@@ -36,6 +38,8 @@ def masked_probabilities(
 
     shown: per input (masks, words) → per input (masks, labels)
     """
+    if not inputs:
+        return []
     distinct, inverse = zip(*(_distinct(masks) for masks in shown), strict=True)
     if isinstance(model, Maskable):
         asked(sum(len(masks) for masks in distinct))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -37,6 +38,13 @@ class Local:
         if self.workers == 1 or len(jobs) <= 1:
             yield from map(work, jobs)
             return
+        try:
+            pickle.dumps(work)
+        except Exception as error:
+            raise RunError(
+                f"a model or a plug-in cannot be sent to a worker process ({error}). Define it in "
+                "a module, not in a function or a session, or use one worker"
+            ) from error
         threads = max(1, (os.cpu_count() or 1) // self.workers)
         # spawned, not forked: a forked copy of a process with running threads can hang
         with ProcessPoolExecutor(
@@ -45,16 +53,22 @@ class Local:
             initializer=_prepare,
             initargs=(work, threads),
         ) as pool:
+            begun = False
             waiting: set[Future[Any]] = {pool.submit(_do, job) for job in jobs}
             try:
                 while waiting:
                     done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
                     for future in done:
-                        yield future.result()
+                        result = future.result()
+                        begun = True
+                        yield result
             except BrokenProcessPool:
                 raise RunError(
                     "a worker process ended unexpectedly, perhaps for lack of memory. What was "
                     "written is kept: try again with fewer --workers"
+                    if begun
+                    else "the worker processes could not start. A script must call this under "
+                    "`if __name__ == '__main__':`; in a session or notebook use one worker"
                 ) from None
             finally:
                 for future in waiting:

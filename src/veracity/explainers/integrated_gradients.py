@@ -26,7 +26,7 @@ class IntegratedGradients(Explainer):
 
     needs: ClassVar[type] = Differentiable
 
-    steps: int = 50
+    steps: int = 100
     rule: Literal["trapezoid", "gauss_legendre"] = "trapezoid"
     output: Output = "probability"
 

@@ -22,7 +22,10 @@ EXACT_UP_TO = 12
 
 @dataclass(frozen=True)
 class KernelShap(Explainer):
-    """Each word's fair share of the answer; shares add up to it (Lundberg & Lee)."""
+    """Each word's fair share of the answer; shares add up to it (Lundberg & Lee).
+
+    At least four samples per word are taken, whatever `samples` says.
+    """
 
     samples: int = 512
     form: Literal["kernel", "exact"] = "kernel"
@@ -60,7 +63,8 @@ class KernelShap(Explainer):
                     f"has {n}. Use form=kernel"
                 )
             return all_coalitions(n), np.ones(2**n)
-        return coalitions(n, self.samples, rng)
+        # pairs of complements are worth one equation each: fewer leave words undetermined
+        return coalitions(n, max(self.samples, 4 * n + 2), rng)
 
 
 def all_coalitions(n: int) -> BoolArray:

@@ -64,12 +64,14 @@ class Erasure(Metric):
 
     def _row(self, case: Case, answers: FloatArray) -> Row:
         alone, without = np.split(answers, 2)  # (ratios, labels) each
-        predicted = int(np.argmax(case.probabilities))
-        whole = case.probabilities[predicted]
-        sufficiency, compactness, new_p = erasure_scores(case.probabilities, alone[0], without[0])
+        target = case.attribution.target
+        whole = case.probabilities[target]
+        sufficiency, compactness, new_p = erasure_scores(
+            case.probabilities, alone[0], without[0], target
+        )
         return {
-            "aopc_compactness": float(np.mean(whole - without[1:, predicted])),
-            "aopc_sufficiency": float(np.mean(whole - alone[1:, predicted])),
+            "aopc_compactness": float(np.mean(whole - without[1:, target])),
+            "aopc_sufficiency": float(np.mean(whole - alone[1:, target])),
             "compactness": compactness,
             "sufficiency": sufficiency,
             "new_p": new_p,
@@ -77,14 +79,18 @@ class Erasure(Metric):
 
 
 def erasure_scores(
-    whole: FloatArray, alone: FloatArray, without: FloatArray
+    whole: FloatArray, alone: FloatArray, without: FloatArray, target: int
 ) -> tuple[float, float, float]:
-    """Sufficiency, compactness and New_P from the answers for x, for e and for x without e."""
+    """Sufficiency, compactness and New_P from the answers for x, for e and for x without e.
+
+    The label is the explained one, by default the predicted one; New_P speaks of predictions and
+    is not defined for another.
+    """
     predicted = int(np.argmax(whole))
     keeps = int(np.argmax(alone)) == predicted
     loses = int(np.argmax(without)) != predicted
     return (
-        float(whole[predicted] - alone[predicted]),
-        float(whole[predicted] - without[predicted]),
-        float(keeps and loses),
+        float(whole[target] - alone[target]),
+        float(whole[target] - without[target]),
+        float(keeps and loses) if target == predicted else float("nan"),
     )

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from ..core.classifiers import Classifier
 from ..core.errors import ModelError
@@ -66,6 +67,15 @@ def load_model(
         f"{'a file of another kind' if path.exists() else 'not there'}. "
         "Train one with `veracity train`, or check the path"
     )
+
+
+def model_name(source: str | Path) -> str:
+    """A short name for a model: the host of a URL, never its credentials; else its file."""
+    text = str(source)
+    if text.startswith(("http://", "https://")):
+        parts = urlsplit(text)
+        return f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
+    return Path(text).name or Path(text).resolve().name
 
 
 def _from_folder(folder: Path, labels: Sequence[str] | None) -> Classifier:

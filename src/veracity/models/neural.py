@@ -8,7 +8,6 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -20,8 +19,8 @@ from ..core.classifiers import Embedded
 from ..core.errors import ModelError
 from ..core.examples import Dataset
 from ..core.files import written_whole
-from ..core.inputs import Alignment, BoolArray, FloatArray, Hiding, Text
-from ..engine.batches import by_length
+from ..core.inputs import Alignment, BoolArray, FloatArray, Hiding, IntArray, Text
+from ..engine.batches import by_length, distinct_rows
 from ..engine.gradients import evaluating
 from .architecture import Architecture
 from .embeddings import embedding_table
@@ -68,7 +67,7 @@ class NeuralText(nn.Module):
         self, inputs: Sequence[Text], shown: Sequence[BoolArray], how: Hiding
     ) -> list[FloatArray]:
         """Hides words by their numbers; no text is spelt out or read again."""
-        rows: list[np.ndarray[Any, Any]] = []
+        rows: list[IntArray] = []
         for text, masks in zip(inputs, shown, strict=True):
             ids = np.array(self.vocabulary.ids(text.words))[: text.n_features]
             if how == Hiding.DELETE:
@@ -78,15 +77,16 @@ class NeuralText(nn.Module):
         answers = self._answers(rows)
         return np.split(answers, np.cumsum([len(masks) for masks in shown])[:-1])
 
-    def _answers(self, rows: Sequence[np.ndarray[Any, Any]]) -> FloatArray:
+    def _answers(self, given: Sequence[IntArray]) -> FloatArray:
+        rows, which = distinct_rows(given)
         found = np.zeros((len(rows), len(self.labels)))
         with torch.inference_mode(), evaluating(self):
             for batch in by_length([len(row) for row in rows]):
                 ids, present = self._padded([rows[i] for i in batch])
                 found[batch] = torch.softmax(self(ids, present).double(), dim=-1).cpu().numpy()
-        return found
+        return found[which]
 
-    def _padded(self, rows: Sequence[np.ndarray[Any, Any]]) -> tuple[Tensor, Tensor]:
+    def _padded(self, rows: Sequence[IntArray]) -> tuple[Tensor, Tensor]:
         lengths = np.array([len(row) for row in rows])
         ids = np.full((len(rows), int(lengths.max())), PAD_ID, dtype=np.int64)
         present = np.arange(ids.shape[1]) < lengths[:, None]

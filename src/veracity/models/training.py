@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,12 +14,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save
 from torch import nn
 
 from ..core.errors import DataError, ModelError
 from ..core.examples import Dataset, Example
-from ..core.files import written_whole
+from ..core.files import LOCK, sole_writer, written_whole
 from ..engine.asking import probabilities
 from ..engine.seeds import generator
 from .architecture import Architecture, Training
@@ -45,6 +49,7 @@ class Progress:
 
 
 Watcher = Callable[[Progress | Epoch], None]
+_Weights = dict[str, torch.Tensor]
 
 
 @dataclass(frozen=True)
@@ -69,8 +74,9 @@ def train(
     settings = training or architecture.training
     _check(train_data, validation)
     model = architecture.start(train_data, seed=settings.seed)
-    loop = _Loop(model, settings, _Checkpoint(checkpoint, architecture, settings, train_data))
-    return loop.run(train_data, validation, watch)
+    kept = _Checkpoint(checkpoint, architecture, settings, train_data, validation)
+    with sole_writer(checkpoint) if checkpoint else contextlib.nullcontext():
+        return _Loop(model, settings, kept).run(train_data, validation, watch)
 
 
 def _check(train_data: Dataset, validation: Dataset) -> None:
@@ -111,10 +117,7 @@ class _Loop:
 
     def run(self, train_data: Dataset, validation: Dataset, watch: Watcher) -> Trained:
         s = self.settings
-        state = self.checkpoint.restore(self.model, self.optimiser)
-        best = self._weights()
-        if state.best >= 0:
-            best = self.checkpoint.best_weights(state)
+        state, best = self.checkpoint.restore(self.model, self.optimiser)
         while len(state.history) < s.epochs and state.since_best <= s.patience:
             epoch = self._epoch(len(state.history), train_data, validation, watch)
             state.history.append(epoch)
@@ -131,7 +134,7 @@ class _Loop:
         self.model.eval()
         return Trained(self.model, tuple(state.history), state.history[state.best])
 
-    def _weights(self) -> dict[str, torch.Tensor]:
+    def _weights(self) -> _Weights:
         return {k: v.detach().clone() for k, v in self.model.state_dict().items()}
 
     def _epoch(
@@ -194,7 +197,12 @@ class _Checkpoint:
     """After each epoch: weights, best weights and optimiser; nothing in it is unpickled as code."""
 
     def __init__(
-        self, folder: Path | None, architecture: Architecture, settings: Training, data: Dataset
+        self,
+        folder: Path | None,
+        architecture: Architecture,
+        settings: Training,
+        data: Dataset,
+        validation: Dataset,
     ) -> None:
         self.folder = folder
         # more epochs or patience may be asked of the same training; all else must be equal
@@ -202,29 +210,35 @@ class _Checkpoint:
         self.asked = {
             "architecture": architecture.spec,
             "training": fixed,
-            "data": data.fingerprint() if folder else "",
+            "data": [d.fingerprint() for d in (data, validation)] if folder else [],
         }
 
-    def restore(self, model: Any, optimiser: torch.optim.Optimizer) -> _State:
-        """The state after the last finished epoch, if the same training was begun here before."""
+    def restore(self, model: Any, optimiser: torch.optim.Optimizer) -> tuple[_State, _Weights]:
+        """The state after the last finished epoch and the best weights, if there are any."""
+        nothing: tuple[_State, _Weights] = _State([]), {}
         if self.folder is None or not (self.folder / "state.json").exists():
-            return _State([])
-        content = json.loads((self.folder / "state.json").read_text())
+            return nothing
+        try:
+            content = json.loads((self.folder / "state.json").read_text())
+            number, best = content["epochs_done"], content["best"]
+            weights = load_file(self.folder / f"weights-{number}.safetensors")
+            moments = torch.load(self.folder / f"optimiser-{number}.pt", weights_only=True)
+            best_weights = load_file(self.folder / f"best-{best}.safetensors")
+            state = _State([Epoch(**e) for e in content["history"]], best)
+        except (ValueError, KeyError, TypeError, OSError, RuntimeError, SafetensorError) as error:
+            warnings.warn(
+                f"the checkpoint in {self.folder} is damaged ({error}): training starts over",
+                stacklevel=2,
+            )
+            return nothing
         if content["asked"] != self.asked:
             raise ModelError(
                 f"{self.folder} holds the checkpoint of another training. Choose another folder, "
                 "or delete that one"
             )
-        number = content["epochs_done"]
-        model.load_state_dict(load_file(self.folder / f"weights-{number}.safetensors"))
-        optimiser.load_state_dict(
-            torch.load(self.folder / f"optimiser-{number}.pt", weights_only=True)
-        )
-        return _State([Epoch(**e) for e in content["history"]], content["best"])
-
-    def best_weights(self, state: _State) -> dict[str, torch.Tensor]:
-        assert self.folder is not None
-        return load_file(self.folder / f"best-{state.best}.safetensors")
+        model.load_state_dict(weights)
+        optimiser.load_state_dict(moments)
+        return state, best_weights
 
     def store(self, model: Any, optimiser: Any, state: _State, improved: bool) -> None:
         """The state file is replaced last: it always speaks of files that are complete."""
@@ -233,23 +247,27 @@ class _Checkpoint:
         self.folder.mkdir(parents=True, exist_ok=True)
         done = len(state.history)
         weights = {k: v.detach().cpu().contiguous() for k, v in model.state_dict().items()}
-        save_file(weights, self.folder / f"weights-{done}.safetensors")
+        serialised = save(weights)
+        moments = io.BytesIO()
+        torch.save(optimiser.state_dict(), moments)
+        parts = {
+            f"weights-{done}.safetensors": serialised,
+            f"optimiser-{done}.pt": moments.getvalue(),
+        }
         if improved:
-            save_file(weights, self.folder / f"best-{state.best}.safetensors")
-        torch.save(optimiser.state_dict(), self.folder / f"optimiser-{done}.pt")
-        content = {
+            parts[f"best-{state.best}.safetensors"] = serialised
+        for name, content in parts.items():
+            with written_whole(self.folder / name) as file:
+                file.write(content)
+        record = {
             "asked": self.asked,
             "epochs_done": done,
             "history": [asdict(e) for e in state.history],
             "best": state.best,
         }
         with written_whole(self.folder / "state.json") as file:
-            file.write(json.dumps(content).encode())
-        kept = {
-            f"weights-{done}.safetensors",
-            f"optimiser-{done}.pt",
-            f"best-{state.best}.safetensors",
-        }
+            file.write(json.dumps(record).encode())
+        kept = {*parts, f"best-{state.best}.safetensors", "state.json", LOCK}
         for path in self.folder.iterdir():
-            if path.name not in kept | {"state.json"}:
+            if path.name not in kept:
                 path.unlink()

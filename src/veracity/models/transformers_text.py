@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from ..core.classifiers import Embedded
 from ..core.errors import MissingExtra, ModelError
 from ..core.inputs import MASK_WORD, Alignment, BoolArray, FloatArray, Hiding, IntArray, Text
-from ..engine.batches import by_length
+from ..engine.batches import by_length, distinct_rows
 from ..engine.gradients import evaluating
 
 LONGEST = 512
@@ -103,14 +103,15 @@ class TransformerText(nn.Module):
             ids[hidden] = self.mask
         return ids, Alignment.by_offsets(offsets, text.spans)
 
-    def _answers(self, rows: Sequence[IntArray]) -> FloatArray:
+    def _answers(self, given: Sequence[IntArray]) -> FloatArray:
+        rows, which = distinct_rows(given)
         found = np.zeros((len(rows), len(self.labels)))
         with torch.inference_mode(), evaluating(self):
             for batch in by_length([len(row) for row in rows]):
                 ids = self._padded([rows[i] for i in batch])
                 logits = self.model(input_ids=ids, attention_mask=(ids != self.pad).long()).logits
                 found[batch] = torch.softmax(logits.double(), dim=-1).cpu().numpy()
-        return found
+        return found[which]
 
     def _padded(self, rows: Sequence[IntArray]) -> Tensor:
         ids = np.full((len(rows), max(len(row) for row in rows)), self.pad, dtype=np.int64)
@@ -133,7 +134,10 @@ class TransformerText(nn.Module):
 
     def identity(self) -> str:
         """A hash of all that decides an answer."""
-        digest = hashlib.sha256(json.dumps(self.model.config.to_dict(), default=str).encode())
+        config = self.model.config.to_dict()
+        config.pop("_name_or_path", None)  # where it lay is not what it is
+        digest = hashlib.sha256(json.dumps(config, default=str, sort_keys=True).encode())
+        digest.update(self.tokenizer.backend_tokenizer.to_str().encode())
         for name, weight in sorted(self.model.state_dict().items()):
             digest.update(name.encode() + weight.detach().cpu().float().numpy().tobytes())
         return digest.hexdigest()
@@ -254,17 +258,17 @@ def wrapped(model: Any, tokenizer: Any) -> TransformerText:
 
 def load_transformer(folder: Path, labels: Sequence[str] | None = None) -> TransformerText:
     """A sequence classifier from a local folder; remote code is never run."""
-    return wrapped(*_read(folder, len(labels) if labels else None, labels))
+    return wrapped(*_read(folder, labels, new_head=False))
 
 
 def new_transformer(folder: Path, labels: Sequence[str], seed: int) -> TransformerText:
     """An encoder from a local folder with a new classification head."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return wrapped(*_read(folder, len(labels), labels))
+        return wrapped(*_read(folder, labels, new_head=True))
 
 
-def _read(folder: Path, n_labels: int | None, labels: Sequence[str] | None) -> tuple[Any, Any]:
+def _read(folder: Path, labels: Sequence[str] | None, *, new_head: bool) -> tuple[Any, Any]:
     try:
         from transformers import AutoModelForSequenceClassification, AutoTokenizer
     except ImportError:
@@ -272,7 +276,7 @@ def _read(folder: Path, n_labels: int | None, labels: Sequence[str] | None) -> t
     named = {}
     if labels is not None:
         named = {
-            "num_labels": n_labels,
+            "num_labels": len(labels),
             "id2label": dict(enumerate(labels)),
             "label2id": {name: i for i, name in enumerate(labels)},
         }
@@ -281,8 +285,9 @@ def _read(folder: Path, n_labels: int | None, labels: Sequence[str] | None) -> t
             tokenizer = AutoTokenizer.from_pretrained(
                 str(folder), local_files_only=True, trust_remote_code=False
             )
-            model = AutoModelForSequenceClassification.from_pretrained(
+            model, loaded = AutoModelForSequenceClassification.from_pretrained(
                 str(folder),
+                output_loading_info=True,
                 local_files_only=True,
                 trust_remote_code=False,
                 use_safetensors=True,
@@ -295,6 +300,12 @@ def _read(folder: Path, n_labels: int | None, labels: Sequence[str] | None) -> t
             f"expected {folder} to hold a transformer with safetensors weights and a tokeniser: "
             f"{reason}"
         ) from error
+    if loaded["missing_keys"] and not new_head:
+        raise ModelError(
+            f"{folder} holds an encoder without a trained classification head "
+            f"({', '.join(sorted(loaded['missing_keys'])[:2])} are missing): its answers would be "
+            "random. Train it first: veracity train 'transformer(encoder=FOLDER)' DATA --out NEW"
+        )
     return model.eval(), tokenizer
 
 

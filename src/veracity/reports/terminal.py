@@ -74,7 +74,8 @@ def print_standings(console: Console, what: Run | Sequence[Standing]) -> None:
     if isinstance(what, Run):
         models, found, baselines = list(what.models), standings_of(what), baselines_of(what)
     else:
-        models, found, baselines = list(dict.fromkeys(s.model for s in what)), list(what), []
+        models, found = list(dict.fromkeys(s.model for s in what)), list(what)
+        baselines = [e.method for s in found[:1] for e in s.entries if e.is_chance]
     for model in models:
         _print_model(console, model, [s for s in found if s.model == model], baselines)
     if found:

@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +17,7 @@ import numpy as np
 from ..core.attributions import Attribution
 from ..core.errors import RunError
 from ..core.examples import Dataset, Example
-from ..core.files import written_whole
+from ..core.files import LOCK, written_whole
 from ..core.inputs import FloatArray, Text
 from ..core.metrics import Row
 
@@ -61,21 +61,40 @@ class Run:
         """A new run, or the one already in this folder if the same was asked of it."""
         if (folder / "run.json").exists():
             return cls._resume(folder, asked)
-        if folder.exists() and any(p.name != "run.lock" for p in folder.iterdir()):
-            raise RunError(
-                f"expected {folder} to be a new or empty folder or one of our runs; it holds "
-                "other files. Choose another folder"
-            )
         run = cls(folder, asked, {"created": _now(), "versions": versions()})
         run._write_examples(data)
         run._write_json()
         return run
 
     @classmethod
+    def check_place(cls, folder: Path) -> None:
+        """Not among somebody's other files; what a run that never began left behind may stay."""
+        if (folder / "run.json").exists() or not folder.exists():
+            return
+        if not folder.is_dir():
+            raise RunError(f"expected {folder} to be a folder; it is a file. Choose another place")
+        ours = (LOCK, "examples.parquet")
+        if any(p.name not in ours and p.suffix != ".part" for p in folder.iterdir()):
+            raise RunError(
+                f"expected {folder} to be a new or empty folder or one of our runs; it holds "
+                "other files. Choose another folder"
+            )
+
+    @classmethod
     def _resume(cls, folder: Path, asked: Mapping[str, Any]) -> Run:
         before = cls.open(folder)
-        fixed = ("dataset", "models", "seed", "batch_size", "target")
-        changed = [k for k in fixed if before.asked[k] != json.loads(json.dumps(asked[k]))]
+        now = json.loads(json.dumps(asked))
+        changed = [
+            k for k in ("dataset", "seed", "batch_size", "target") if before.asked[k] != now[k]
+        ]
+        if not _same_models(before.asked["models"], now["models"]):
+            changed.append("model")
+        for kind in ("explainers", "metrics"):
+            changed += [
+                f"version of {spec}"
+                for spec, about in now[kind].items()
+                if about.get("code") != before.asked[kind].get(spec, about).get("code")
+            ]
         if changed:
             raise RunError(
                 f"{folder} holds a run with another {' and another '.join(changed)}. Choose "
@@ -109,24 +128,6 @@ class Run:
         content = {"format": FORMAT, "asked": self.asked, "made": self.made}
         with written_whole(self.folder / "run.json") as file:
             file.write(json.dumps(content, indent=1, ensure_ascii=False).encode())
-
-    @contextlib.contextmanager
-    def locked(self) -> Iterator[None]:
-        """One writer at a time; the lock goes with the process, however it ends."""
-        try:
-            import fcntl
-        except ImportError:  # not on this system: two writers would only repeat work
-            yield
-            return
-        with (self.folder / "run.lock").open("w") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise RunError(
-                    f"another process is writing to {self.folder}. Wait for it, or choose another "
-                    "folder"
-                ) from None
-            yield
 
     # ---- writing ----------------------------------------------------------------------------
 
@@ -298,6 +299,18 @@ class Run:
         path = self.folder / "summaries.json"
         found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
         return found
+
+
+def _same_models(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    """The same names, identities and, to rounding, the same answers to the same texts."""
+    if before.keys() != now.keys():
+        return False
+    return all(
+        before[m]["identity"] == now[m]["identity"]
+        and np.shape(before[m].get("answers", [])) == np.shape(now[m].get("answers", []))
+        and np.allclose(before[m].get("answers", []), now[m].get("answers", []), atol=1e-3)
+        for m in now
+    )
 
 
 def write_table(path: Path, columns: Mapping[str, Any]) -> None:

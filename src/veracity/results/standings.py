@@ -34,6 +34,7 @@ class Entry:
     group: str
     p_best: float
     p_chance: float | None
+    is_chance: bool
     is_best: bool
     tied_with_best: bool
     better_than_chance: bool | None
@@ -92,6 +93,12 @@ def compare(
 
 def across(runs: Mapping[str, Run]) -> list[Standing]:
     """Methods of several runs on the same examples, quantity by quantity, as one table."""
+    data = {run.asked["dataset"]["fingerprint"] for run in runs.values()}
+    if len(data) > 1:
+        raise RunError(
+            "expected runs on the same examples, which can be compared in pairs; these were made "
+            "on different data. Audit one data set in all of them"
+        )
     columns: dict[tuple[str, str], list[tuple[str, _Column]]] = {}
     for label, run in runs.items():
         table = run.scores()
@@ -113,7 +120,14 @@ def across(runs: Mapping[str, Run]) -> list[Standing]:
         joined.append(
             replace(first, model="", methods=methods, values=np.hstack(values), examples=common)
         )
-    return _compare(joined, [])
+    chance = [
+        f"{label}/{model}/{e}"
+        for label, run in runs.items()
+        for model in run.models
+        for e in run.explainers
+        if run.asked["explainers"][e].get("baseline")
+    ]
+    return _compare(joined, chance)
 
 
 def _columns(run: Run, table: pa.Table, model: str) -> list[_Column]:
@@ -150,13 +164,13 @@ def _compare(columns: Sequence[_Column], chance: Sequence[str]) -> list[Standing
     family = sum(len(p) for p in pairs.values())
     # with fewer draws than this the smallest possible p-value could never pass the correction
     draws = max(10_000, math.ceil(2 * family / LEVEL))
-    raw: list[float] = []
-    for c in directed:
-        if pairs[id(c)]:
-            differences = np.stack(
-                [c.values[:, i] - c.values[:, j] for i, j in pairs[id(c)]], axis=1
-            )
-            raw += sign_flip_tests(differences, draws=draws).tolist()
+    differences = [c.values[:, i] - c.values[:, j] for c in directed for i, j in pairs[id(c)]]
+    raw = np.ones(len(differences))
+    for n in {len(d) for d in differences}:
+        # all columns of one length share their random signs, which cost more than the sums
+        places = [k for k, d in enumerate(differences) if len(d) == n]
+        table = np.stack([differences[k] for k in places], axis=1)
+        raw[places] = sign_flip_tests(table, draws=draws)
     corrected = iter(holm(raw).tolist())
     p_tables = {}
     for c in directed:
@@ -165,6 +179,12 @@ def _compare(columns: Sequence[_Column], chance: Sequence[str]) -> list[Standing
             p[i, j] = p[j, i] = next(corrected)
         p_tables[id(c)] = p
     return [_standing(c, p_tables.get(id(c)), chance) for c in columns]
+
+
+def _mean_difference(one: FloatArray, other: FloatArray) -> float:
+    differences = one - other
+    defined = ~np.isnan(differences)
+    return float(differences[defined].mean()) if defined.any() else 0.0
 
 
 def _standing(column: _Column, p: FloatArray | None, chance: Sequence[str]) -> Standing:
@@ -185,6 +205,9 @@ def _standing(column: _Column, p: FloatArray | None, chance: Sequence[str]) -> S
     )
     entries = []
     for place, i in enumerate(order):
+        # means are over each method's own texts, tests over those they share: where the two point
+        # different ways, nothing is told
+        ahead = best is None or _mean_difference(values[:, best], values[:, i]) * direction > 0
         p_best = 1.0 if p is None or best is None else float(p[i, best])
         p_chance = None if p is None or base is None or i == base else float(p[i, base])
         entries.append(
@@ -199,8 +222,12 @@ def _standing(column: _Column, p: FloatArray | None, chance: Sequence[str]) -> S
                 p_best=p_best,
                 p_chance=p_chance,
                 is_best=int(i) == best,
+                is_chance=methods[i] in chance,
                 tied_with_best=bool(
-                    best is not None and int(i) != best and p_best >= LEVEL and defined[i]
+                    best is not None
+                    and int(i) != best
+                    and defined[i]
+                    and (p_best >= LEVEL or not ahead)
                 ),
                 better_than_chance=None
                 if p_chance is None or base is None or not defined[i]

@@ -99,7 +99,9 @@ def letter_groups(different: BoolArray) -> list[str]:
             if group and not any(group <= g for g in groups):
                 groups = [g for g in groups if not g <= group] + [group]
     groups.sort(key=lambda g: sorted(g))
-    letters = "abcdefghijklmnopqrstuvwxyz"
-    return [
-        "".join(letters[g % 26] for g, group in enumerate(groups) if i in group) for i in range(n)
-    ]
+    return ["".join(_letter(g) for g, group in enumerate(groups) if i in group) for i in range(n)]
+
+
+def _letter(number: int) -> str:
+    """a to z, then a1 to z1 and so on: no two groups share a sign."""
+    return "abcdefghijklmnopqrstuvwxyz"[number % 26] + (str(number // 26) if number >= 26 else "")

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from .standings import LEVEL, Entry, Standing
 
+FEW = 5
+"""Below so many texts an interval would only pretend."""
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -40,17 +43,22 @@ def _verdict(s: Standing) -> Verdict:
         )
         return Verdict(s.model, s.purpose, s.metric, s.name, sentence, None, ())
     tied = tuple(e.method for e in near)
-    sentence = f"To {s.purpose}, use {best.method}: {s.name.replace('_', ' ')} {_figure(best)}."
+    quantity = f"{s.metric} {s.name.replace('_', ' ')}"
+    sentence = f"To {s.purpose}, use {best.method}: {quantity} {_figure(best)}."
     if tied:
         sentence += f" Not told apart from it: {_listed(tied)}."
     elif len(s.entries) > 1:
         sentence += f" It leads every other method (corrected p < {LEVEL})."
     if useless:
         sentence += f" Not shown to beat random scores: {_listed([e.method for e in useless])}."
+    if not any(e.is_chance for e in s.entries):
+        sentence += " Nothing was compared with chance: add random_scores."
     return Verdict(s.model, s.purpose, s.metric, s.name, sentence, best.method, tied)
 
 
 def _figure(e: Entry) -> str:
+    if e.n < FEW:
+        return f"{e.mean:.3f} ({e.n} of the texts: too few to say how sure)"
     return f"{e.mean:.3f} (95 % interval {e.low:.3f} to {e.high:.3f}, {e.n} texts)"
 
 

@@ -64,11 +64,8 @@ class SklearnClassifier:
             _WithoutAddresses(buffer).dump(self.pipeline)
             copy = pickle.loads(buffer.getvalue())
             return f"sklearn {joblib.hash(copy, hash_name='sha1')}"
-        except Exception as error:
-            raise ModelError(
-                f"{self.name} cannot be pickled ({error}), so no worker can be given it: "
-                "use functions that a module defines, not lambdas"
-            ) from error
+        except Exception:  # holds something that cannot be pickled: its answers must identify it
+            return f"sklearn {_steps(self.pipeline)}"
 
 
 class _WithoutAddresses(pickle.Pickler):
