@@ -19,6 +19,8 @@ from .scoreboard import ARROWS, Board, against_chance, baselines_of, board, lead
 from .showing import number, printable, words
 
 TOP = 3
+WIDE = 110
+"""Narrower terminals show the headline quantities only, so that names stay whole."""
 FAINT = 0.08
 SUPPORTS = (0, 114, 178)
 OPPOSES = (213, 94, 0)
@@ -88,7 +90,9 @@ def _print_model(
     if not columns:
         console.print(Line(f"{printable(model)}: no test of explanations was run"))
         return
-    headlines = leading(columns) or columns
+    headlines = [s for s in columns if s.headline]
+    if console.width >= WIDE or not headlines:
+        headlines = leading(columns) or list(columns)
     console.print(_table(board(model, headlines, baselines=baselines)))
     for verdict in verdicts(columns):
         console.print(_verdict(verdict.sentence, verdict.use))
