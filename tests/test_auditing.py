@@ -276,6 +276,7 @@ class Named(WordWeights):
         (("negative", "positive"), ("negative", "positive"), ("negative", "positive"), [0, 1]),
         (("Positive", "Negative"), ("negative", "positive"), ("negative", "positive"), [1, 0]),
         (("0", "1"), ("negative", "positive"), ("negative", "positive"), [0, 1]),
+        (("0.0", "1.0"), ("negative", "positive"), ("negative", "positive"), [0, 1]),
         (("negative", "positive"), ("LABEL_0", "LABEL_1"), ("negative", "positive"), [0, 1]),
         (("a", "b"), ("a", "b", "c"), ("a", "b", "c"), [0, 1]),
     ],

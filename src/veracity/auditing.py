@@ -304,8 +304,8 @@ def _fit_labels(data: Dataset, name: str, labels: Sequence[str]) -> Dataset:
 
 
 def _number(label: str) -> int | None:
-    """The index that a nameless label such as `1` or `LABEL_1` stands for."""
-    digits = label.upper().removeprefix("LABEL_")
+    """The index that a nameless label such as `1`, `1.0` or `LABEL_1` stands for."""
+    digits = label.upper().removeprefix("LABEL_").removesuffix(".0")
     return int(digits) if digits.isdecimal() else None
 
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,16 +30,6 @@ PAD_WORD = ""
 
 MASK_WORD = "\u2047"
 """A masked word. A double question mark: no vocabulary holds it, word patterns skip it."""
-
-
-@runtime_checkable
-class Input(Protocol):
-    """Anything with features that can be hidden one by one."""
-
-    @property
-    def n_features(self) -> int: ...
-
-    def keep(self, shown: BoolArray, how: Hiding) -> Self: ...
 
 
 @dataclass(frozen=True)
