@@ -22,7 +22,9 @@ import pytest
 
 import veracity
 from conftest import WordWeights, words
-from veracity.auditing import KNOWN_ANSWERS, Bar, audit, fit_labels, missed
+from veracity.auditing import KNOWN_ANSWERS, audit
+from veracity.auditing.bars import Bar, missed
+from veracity.auditing.labels import fit_labels
 from veracity.core.errors import DataError, ModelError, PluginError, RunError
 from veracity.core.examples import Dataset, Example
 from veracity.core.files import sole_writer
@@ -340,19 +342,19 @@ def test_everything_means_what_is_possible(cnn: Any, small: Dataset, tmp_path: P
 
 def test_bars(bag: WordWeights, small: Dataset, tmp_path: Path) -> None:
     found = audit(bag, small, "occlusion, random_scores", out=tmp_path / "r")
-    assert missed(found, [Bar.parse("erasure.compactness=-1")]) == []
-    (sentence,) = missed(found, [Bar.parse("erasure.compactness=0.99")])
+    assert missed(found.standings, [Bar.parse("erasure.compactness=-1")]) == []
+    (sentence,) = missed(found.standings, [Bar.parse("erasure.compactness=0.99")])
     assert "at least 0.99" in sentence
-    (sentence,) = missed(found, [Bar.parse("random_scores:erasure.sufficiency=-0.5")])
+    (sentence,) = missed(found.standings, [Bar.parse("random_scores:erasure.sufficiency=-0.5")])
     assert "at most -0.5" in sentence
     assert "random_scores" in sentence
     for text in ("erasure", "erasure.compactness", "compactness=0.2", "erasure.compactness=high"):
         with pytest.raises(PluginError, match="cannot read the bar"):
             Bar.parse(text)
     with pytest.raises(PluginError, match=r"no quantity erasure\.compact"):
-        missed(found, [Bar.parse("erasure.compact=0.2")])
+        missed(found.standings, [Bar.parse("erasure.compact=0.2")])
     with pytest.raises(PluginError, match="no method 'lime'"):
-        missed(found, [Bar.parse("lime:erasure.compactness=0.2")])
+        missed(found.standings, [Bar.parse("lime:erasure.compactness=0.2")])
 
 
 def test_targets(cnn: Any, small: Dataset, tmp_path: Path) -> None:

@@ -297,8 +297,9 @@ def audit(
     as_json: Json = False,
 ) -> None:
     """Test explanation methods on a model and say which to believe; resumes when given again."""
-    from .auditing import Bar, check_bars, default_folder, missed
     from .auditing import audit as run_audit
+    from .auditing import default_folder
+    from .auditing.bars import Bar, check_bars, missed
     from .core.plugins import split_specs
     from .explainers import explainers
     from .reports.html import write_report
@@ -331,7 +332,7 @@ def audit(
             watch=lambda progress: shown.watch("audit", progress),
         )
         report = write_report(result.run)
-    failures = missed(result, bars)
+    failures = missed(result.standings, bars)
     _tell_audit(result, report, as_json, failures)
     if failures:
         raise typer.Exit(FAILED_BAR)

@@ -1,0 +1,260 @@
+"""The main job: data, models, explainers and metrics become a run."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..core.classifiers import Classifier, abilities, ability_name
+from ..core.errors import DataError, PluginError
+from ..core.examples import Dataset
+from ..core.explainers import Explainer
+from ..core.files import sole_writer
+from ..core.metrics import Metric, Row
+from ..core.plugins import first_line, settings, split_specs
+from ..data import load_data
+from ..engine.asking import probabilities
+from ..engine.executors import Executor, Local
+from ..explainers import explainers as known_explainers
+from ..metrics import metrics as known_metrics
+from ..models import load_model, model_name
+from ..results.run import Run, slug
+from ..results.standings import Standing, standings
+from ..results.verdicts import Verdict, verdicts
+from .explaining import Target, check_ability, explain
+from .jobs import Progress, Work, batches_of, carry_out
+from .labels import fit_labels
+
+__all__ = ["Audit", "Progress", "audit", "check_ability", "default_folder", "explain"]
+
+KNOWN_ANSWERS = 16
+"""So many answers are kept to notice that a model has changed under its name."""
+
+MOST_PARTS = 100
+"""A method's explanations are written in at most so many parts."""
+
+
+@dataclass(frozen=True)
+class Audit:
+    """A finished run and what it says."""
+
+    run: Run
+    computed: int
+    reused: int
+
+    @property
+    def folder(self) -> Path:
+        return self.run.folder
+
+    @cached_property
+    def standings(self) -> list[Standing]:
+        return standings(self.run)
+
+    @cached_property
+    def verdicts(self) -> list[Verdict]:
+        return verdicts(self.standings)
+
+    def __str__(self) -> str:
+        return "\n".join(f"{v.model}: {v.sentence}" for v in self.verdicts)
+
+    def _repr_html_(self) -> str:
+        said = "".join(
+            f"<li><b>{escape(v.model)}</b>: {escape(v.sentence)}</li>" for v in self.verdicts
+        )
+        rows = "".join(
+            f"<tr><td>{escape(s.model)}</td><td>{escape(s.metric)}: {escape(s.name)}</td>"
+            f"<td>{escape(e.method)}</td><td>{e.mean:.3f}</td>"
+            f"<td>{e.low:.3f} to {e.high:.3f}</td><td>{escape(e.group)}</td></tr>"
+            for s in self.standings
+            if s.headline
+            for e in s.entries
+        )
+        head = "".join(
+            f"<th>{h}</th>" for h in ("model", "quantity", "method", "mean", "95 %", "group")
+        )
+        return f"<ul>{said}</ul><table><tr>{head}</tr>{rows}</table>"
+
+
+def audit(
+    model: Any,
+    data: str | Path | Dataset,
+    methods: str | Sequence[str | Explainer] = "all",
+    metrics: str | Sequence[str | Metric] = "all",
+    *,
+    out: str | Path | None = None,
+    target: Target = "predicted",
+    seed: int = 0,
+    batch_size: int | None = None,
+    workers: int = 1,
+    executor: Executor | None = None,
+    watch: Callable[[Progress], None] = lambda _: None,
+) -> Audit:
+    """Runs methods on a model (or several by name) and tests them; given again, it resumes."""
+    folder = Path(out) if out else None
+    models = _models(model)
+    fitted = fit_labels(load_data(data), models)
+    chosen_explainers, skipped = _explainers(methods, models)
+    chosen_metrics = _metrics(metrics, fitted)
+    size = batch_size or max(50, -(-len(fitted) // MOST_PARTS))
+    asked = {
+        "dataset": {
+            "name": fitted.name,
+            "fingerprint": fitted.fingerprint(),
+            "size": len(fitted),
+            "labels": list(fitted.labels),
+            "truth_kinds": list(fitted.truth_kinds),
+        },
+        "models": {name: _described(m, fitted) for name, m in models.items()},
+        "explainers": {
+            e.spec: {
+                "settings": _plain(settings(e)),
+                "baseline": e.baseline,
+                "about": first_line(type(e)),
+                "needs": ability_name(e.needs),
+                "code": _code(type(e)),
+            }
+            for e in chosen_explainers
+        },
+        "metrics": {
+            m.spec: {
+                "settings": _plain(settings(m)),
+                "purpose": m.purpose,
+                "about": first_line(type(m)),
+                "of_model": m.of_model,
+                "code": _code(type(m)),
+                "quantities": {k: dataclasses.asdict(q) for k, q in m.quantities.items()},
+            }
+            for m in chosen_metrics
+        },
+        "skipped": skipped,
+        "seed": seed,
+        "batch_size": size,
+        "target": target,
+    }
+    place = folder or default_folder(fitted, models)
+    Run.check_place(place)
+    with sole_writer(place):
+        run = Run.start(place, asked, fitted)
+        work = Work(
+            run,
+            models,
+            fitted,
+            chosen_explainers,
+            chosen_metrics,
+            batches_of(fitted, size),
+            target,
+            seed,
+        )
+        computed, reused = carry_out(work, executor or Local(workers), skipped, watch)
+        run.write_summaries(_summaries(run, chosen_metrics))
+    return Audit(run, computed, reused)
+
+
+def default_folder(data: Dataset, models: Iterable[str]) -> Path:
+    """Where a run goes when nobody says: a name that tells what it is."""
+    return Path("runs") / slug(f"{data.name}-{'-'.join(models)}")
+
+
+def _models(model: Any) -> dict[str, Classifier]:
+    if isinstance(model, Mapping):
+        return {str(name): load_model(m) for name, m in model.items()}
+    if isinstance(model, str | Path):
+        return {model_name(model): load_model(model)}
+    loaded = load_model(model)
+    return {getattr(model, "name", None) or type(model).__name__: loaded}
+
+
+def _described(model: Classifier, data: Dataset) -> dict[str, Any]:
+    """What a resumed run must find again, down to the answers to a few of the texts."""
+    identity = getattr(model, "identity", None)
+    few = [e.input for e in data.examples[:: max(1, len(data) // KNOWN_ANSWERS)]][:KNOWN_ANSWERS]
+    return {
+        "answers": probabilities(model, few).round(6).tolist(),
+        "identity": identity() if identity else f"{type(model).__module__}.{type(model).__name__}",
+        "labels": list(model.labels),
+        "abilities": list(abilities(model)),
+        "about": str(getattr(model, "about", type(model).__name__)),
+    }
+
+
+def _code(cls: type) -> str:
+    """A hash of the file that a plug-in stands in: edited, it is another method."""
+    try:
+        return hashlib.sha256(inspect.getsource(inspect.getmodule(cls) or cls).encode()).hexdigest()
+    except (OSError, TypeError):  # typed into a session: there is no file
+        return ""
+
+
+def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}
+
+
+def _explainers(
+    methods: str | Sequence[str | Explainer], models: Mapping[str, Classifier]
+) -> tuple[list[Explainer], list[dict[str, str]]]:
+    """The methods that at least one model supports, and for which models each is left out."""
+    everything = methods == "all"
+    asked = known_explainers.names() if everything else _each(methods)
+    chosen = list({e.spec: e for e in map(known_explainers.make, asked)}.values())
+    if not chosen:
+        raise PluginError("expected at least one method, got none")
+    kept, skipped = [], []
+    for explainer in chosen:
+        lacking = [n for n, m in models.items() if not isinstance(m, explainer.needs)]
+        if len(lacking) < len(models):
+            kept.append(explainer)
+        elif not everything:
+            check_ability(explainer, next(iter(models.values())))
+        why = f"needs a model with {ability_name(explainer.needs)}"
+        skipped += [{"model": n, "explainer": explainer.spec, "why": why} for n in lacking]
+    return kept, skipped
+
+
+def _metrics(metrics: str | Sequence[str | Metric], data: Dataset) -> list[Metric]:
+    """The metrics asked for, or all that the data's truths allow."""
+    everything = metrics == "all"
+    asked = known_metrics.names() if everything else _each(metrics)
+    chosen = list({m.spec: m for m in map(known_metrics.make, asked)}.values())
+    kept = [m for m in chosen if m.truth_kind in (None, *data.truth_kinds)]
+    if len(kept) < len(chosen) and not everything:
+        missing = next(m for m in chosen if m not in kept)
+        raise DataError(
+            f"{missing.spec} needs examples with truth masks of the kind {missing.truth_kind!r}; "
+            f"{data.name} has {', '.join(data.truth_kinds) or 'none'}. Choose with "
+            f"{missing.plugin_name()}(truth=…), or leave this metric out"
+        )
+    if not any(not m.of_model for m in kept):
+        raise PluginError("expected at least one metric that tests explanations, got none")
+    return kept
+
+
+def _each(specs: str | Sequence[Any]) -> list[Any]:
+    if isinstance(specs, str):
+        return split_specs(specs)
+    return [s for spec in specs for s in (split_specs(spec) if isinstance(spec, str) else [spec])]
+
+
+def _summaries(run: Run, metrics: Sequence[Metric]) -> dict[str, Any]:
+    """Each metric's own summary of each model and method."""
+    rows: dict[tuple[str, str, str], dict[str, dict[str, float]]] = {}
+    table = run.scores().select(["model", "explainer", "metric", "example", "name", "value"])
+    for column in table.to_batches():
+        lists = [column.column(i).to_pylist() for i in range(6)]
+        for model, explainer, metric, example, name, number in zip(*lists, strict=True):
+            rows.setdefault((model, explainer, metric), {}).setdefault(example, {})[name] = number
+    by_spec = {m.spec: m for m in metrics}
+    found: dict[str, Any] = {}
+    for (model, explainer, metric), examples in rows.items():
+        summary: Row = by_spec[metric].summary(list(examples.values()))
+        place = found.setdefault(model, {}).setdefault(explainer, {})
+        place[metric] = {k: None if np.isnan(v) else float(v) for k, v in summary.items()}
+    return found

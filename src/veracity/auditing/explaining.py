@@ -1,0 +1,101 @@
+"""One method on some texts, each explanation drawn from a generator of its own."""
+
+from __future__ import annotations
+
+import dataclasses
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.attributions import Attribution
+from ..core.classifiers import Classifier, abilities, ability_name
+from ..core.errors import DataError, ModelError
+from ..core.explainers import Explainer
+from ..core.inputs import FloatArray, Text
+from ..data import read_text
+from ..engine.asking import probabilities
+from ..engine.seeds import generator
+from ..explainers import explainers as known_explainers
+from ..models import load_model
+
+Target = str | int
+"""`predicted`, `gold`, or the number of a label (SPEC 0.3)."""
+
+
+def explain(
+    model: Any,
+    texts: str | Text | Sequence[str | Text],
+    method: str | Explainer = "lime",
+    *,
+    target: Target = "predicted",
+    seed: int = 0,
+    language: str = "auto",
+) -> list[Attribution]:
+    """One method's explanations of texts; the same text always gets the same explanation."""
+    loaded = load_model(model)
+    explainer = known_explainers.make(method)
+    check_ability(explainer, loaded)
+    given = [texts] if isinstance(texts, str | Text) else list(texts)
+    inputs = [t if isinstance(t, Text) else read_text(t, language) for t in given]
+    if not inputs:
+        return []
+    if target == "gold":
+        raise DataError("target=gold needs labelled data: use `veracity audit` or a label's number")
+    answers = probabilities(loaded, inputs)
+    targets = chosen_targets(target, answers, [0] * len(inputs), len(loaded.labels))
+    return attributions(explainer, loaded, inputs, targets, [t.text for t in inputs], seed)
+
+
+def attributions(
+    explainer: Explainer,
+    model: Classifier,
+    inputs: Sequence[Text],
+    targets: Sequence[int],
+    names: Sequence[str],
+    seed: int,
+) -> list[Attribution]:
+    """A batch of checked explanations, each drawn from a generator of its own name."""
+    spec = explainer.spec
+    some = [i for i, text in enumerate(inputs) if text.n_features]
+    found = explainer.explain(
+        model,
+        [inputs[i] for i in some],
+        [targets[i] for i in some],
+        [generator(seed, spec, names[i]) for i in some],
+    )
+    by_place = dict(zip(some, found, strict=True))
+    result = []
+    for i, (text, target) in enumerate(zip(inputs, targets, strict=True)):
+        one = by_place.get(i) or Attribution(text, target, np.zeros(0))
+        if not np.isfinite(one.scores).all():
+            raise ModelError(f"{spec} gave a score that is not a number for {text.text[:80]!r}")
+        result.append(dataclasses.replace(one, method=spec))
+    return result
+
+
+def check_ability(explainer: Explainer, model: Classifier) -> None:
+    """A method the model can support, or a sentence that says which ones it can."""
+    if isinstance(model, explainer.needs):
+        return
+    able = [n for n in known_explainers.names() if isinstance(model, known_explainers.get(n).needs)]
+    raise ModelError(
+        f"{explainer.spec} needs a model with {ability_name(explainer.needs)}; this one has only "
+        f"{', '.join(abilities(model))}. These would work: {', '.join(able)}"
+    )
+
+
+def chosen_targets(
+    target: Target, answers: FloatArray, gold: Sequence[int], n_labels: int
+) -> list[int]:
+    if target == "predicted":
+        return [int(i) for i in answers.argmax(axis=1)]
+    if target == "gold":
+        return list(gold)
+    if not isinstance(target, str) and 0 <= operator.index(target) < n_labels:
+        return [operator.index(target)] * len(answers)
+    raise DataError(
+        f"expected the target to be predicted, gold or a label number below {n_labels}, "
+        f"got {target!r}"
+    )

@@ -1,0 +1,187 @@
+"""The work of an audit, cut into jobs that any process can do and no process need do twice."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ..core.attributions import Attribution
+from ..core.classifiers import Classifier
+from ..core.examples import Dataset, Example
+from ..core.explainers import Explainer
+from ..core.inputs import FloatArray
+from ..core.metrics import Case, Metric
+from ..engine.asking import probabilities
+from ..engine.executors import Executor
+from ..engine.tally import counting
+from ..results.run import Run, is_whole, read_table
+from .explaining import Target, attributions, chosen_targets
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far an audit has come."""
+
+    done: int
+    total: int
+    doing: str
+
+
+def batches_of(data: Dataset, size: int) -> list[list[int]]:
+    """Places of examples of like length; twins stay together, for metrics that compare them."""
+    groups: dict[str, list[int]] = {}
+    for i, e in enumerate(data):
+        groups.setdefault(e.partner or e.id, []).append(i)
+    longest = {k: max(data.examples[i].input.n_features for i in g) for k, g in groups.items()}
+    batches: list[list[int]] = [[]]
+    for key in sorted(groups, key=lambda k: (longest[k], groups[k])):
+        if batches[-1] and len(batches[-1]) + len(groups[key]) > size:
+            batches.append([])
+        batches[-1] += groups[key]
+    return batches
+
+
+@dataclass(frozen=True)
+class _Job:
+    """One batch of one model: its predictions, or one method's explanations and their scores."""
+
+    model: str
+    batch: int
+    explainer: int | None = None
+
+
+@dataclass(frozen=True)
+class _Done:
+    job: _Job
+    computed: int
+    reused: int
+
+
+@dataclass(frozen=True)
+class Work:
+    """Everything a job needs; travels to a worker once."""
+
+    run: Run
+    models: Mapping[str, Classifier]
+    data: Dataset
+    explainers: Sequence[Explainer]
+    metrics: Sequence[Metric]
+    batches: Sequence[Sequence[int]]
+    target: Target
+    seed: int
+
+    def __call__(self, job: _Job) -> _Done:
+        examples = [self.data.examples[i] for i in self.batches[job.batch]]
+        steps = self._predict if job.explainer is None else self._explain
+        return steps(job, examples)
+
+    def _predict(self, job: _Job, examples: list[Example]) -> _Done:
+        path = self.run.prediction_part(job.model, job.batch)
+        computed = 0
+        if not is_whole(path):
+            answers = probabilities(self.models[job.model], [e.input for e in examples])
+            self.run.write_predictions(path, examples, answers)
+            computed = 1
+        empty = [Attribution(e.input, e.label, np.zeros(e.input.n_features)) for e in examples]
+        scored, reused = self._score(job, "", examples, empty, of_model=True)
+        return _Done(job, computed + scored, reused + 1 - computed)
+
+    def _explain(self, job: _Job, examples: list[Example]) -> _Done:
+        assert job.explainer is not None
+        explainer = self.explainers[job.explainer]
+        path = self.run.attribution_part(job.model, explainer.spec, job.batch)
+        inputs = [e.input for e in examples]
+        computed = 0
+        if is_whole(path):
+            found = self._stored(path, examples)
+        else:
+            answers = self._answers(job, examples)
+            gold = [e.label for e in examples]
+            targets = chosen_targets(self.target, answers, gold, answers.shape[1])
+            started = time.perf_counter()
+            with counting() as tally:
+                found = attributions(
+                    explainer,
+                    self.models[job.model],
+                    inputs,
+                    targets,
+                    [e.id for e in examples],
+                    self.seed,
+                )
+            cost = (time.perf_counter() - started, float(tally.questions))
+            pairs = list(zip(examples, found, strict=True))
+            self.run.write_attributions(path, job.model, explainer.spec, pairs, cost)
+            computed = 1
+        scored, reused = self._score(job, explainer.spec, examples, found, of_model=False)
+        return _Done(job, computed + scored, reused + 1 - computed)
+
+    def _score(
+        self,
+        job: _Job,
+        explainer: str,
+        examples: list[Example],
+        found: Sequence[Attribution],
+        *,
+        of_model: bool,
+    ) -> tuple[int, int]:
+        """Writes the scores that are missing; how many parts were computed and how many reused."""
+        metrics = [m for m in self.metrics if m.of_model == of_model]
+        parts = [self.run.score_part(job.model, explainer, m.spec, job.batch) for m in metrics]
+        missing = [(m, part) for m, part in zip(metrics, parts, strict=True) if not is_whole(part)]
+        if missing:
+            model = self.models[job.model]
+            answers = self._answers(job, examples)
+            cases = [
+                Case(e, model, row, a) for e, row, a in zip(examples, answers, found, strict=True)
+            ]
+            for metric, part in missing:
+                rows = metric.score(cases)
+                named = [(e.id, row) for e, row in zip(examples, rows, strict=True)]
+                self.run.write_scores(part, job.model, explainer, metric.spec, named)
+        return len(missing), len(parts) - len(missing)
+
+    def _answers(self, job: _Job, examples: Sequence[Example]) -> FloatArray:
+        rows = read_table(self.run.prediction_part(job.model, job.batch)).to_pydict()
+        by_id = dict(zip(rows["example"], rows["probabilities"], strict=True))
+        return np.array([by_id[e.id] for e in examples])
+
+    def _stored(self, path: Path, examples: Sequence[Example]) -> list[Attribution]:
+        rows = {r["example"]: r for r in read_table(path).to_pylist()}
+        return [
+            Attribution(e.input, rows[e.id]["target"], np.array(rows[e.id]["scores"], dtype=float))
+            for e in examples
+        ]
+
+
+def carry_out(
+    work: Work,
+    executor: Executor,
+    skipped: Sequence[Mapping[str, str]],
+    watch: Callable[[Progress], None],
+) -> tuple[int, int]:
+    """First all predictions, which name the labels to explain, then all explanations."""
+    left_out = {(s["model"], s["explainer"]) for s in skipped}
+    places = range(len(work.batches))
+    predict = [_Job(model, b) for model in work.models for b in places]
+    explain_jobs = [
+        _Job(model, b, i)
+        for model in work.models
+        for i, explainer in enumerate(work.explainers)
+        if (model, explainer.spec) not in left_out
+        for b in places
+    ]
+    total = len(predict) + len(explain_jobs)
+    done = computed = reused = 0
+    for jobs in (predict, explain_jobs):
+        for result in executor.map(work, jobs):
+            done += 1
+            computed += result.computed
+            reused += result.reused
+            job = result.job
+            what = "predictions" if job.explainer is None else work.explainers[job.explainer].spec
+            watch(Progress(done, total, f"{job.model}: {what}"))
+    return computed, reused

@@ -1,0 +1,61 @@
+"""Labels of data and models, brought to one order."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections.abc import Mapping, Sequence
+
+from ..core.classifiers import Classifier
+from ..core.errors import DataError, ModelError
+from ..core.examples import Dataset
+
+
+def fit_labels(data: Dataset, models: Mapping[str, Classifier]) -> Dataset:
+    """The data with its labels in the models' order and under the more telling names."""
+    if not len(data):
+        raise DataError(f"expected at least one example in {data.name}, got none")
+    orders = {tuple(x.casefold() for x in m.labels): name for name, m in models.items()}
+    if len({frozenset(order) for order in orders}) < len(orders):
+        raise ModelError(
+            f"the models {' and '.join(orders.values())} give the same labels in different "
+            "orders, so one column would mean two things. Audit them in separate runs"
+        )
+    for name, model in models.items():
+        data = _fit_labels(data, name, model.labels)
+    return data
+
+
+def _fit_labels(data: Dataset, name: str, labels: Sequence[str]) -> Dataset:
+    if data.labels == tuple(labels):
+        return data
+    folded = {label.casefold(): i for i, label in enumerate(labels)}
+    used = {e.label for e in data}
+    numbers = [_number(label) for label in data.labels]
+    if all(data.labels[i].casefold() in folded for i in used):
+        places = {i: folded[data.labels[i].casefold()] for i in used}
+        names = tuple(labels)
+    elif all(numbers[i] is not None and numbers[i] < len(labels) for i in used):  # type: ignore[operator]
+        places = {i: numbers[i] or 0 for i in used}
+        names = tuple(labels)
+    elif len(labels) == len(data.labels) and all(_number(x) is not None for x in labels):
+        warnings.warn(
+            f"the model {name} does not name its labels: its outputs are taken to be "
+            f"{', '.join(data.labels)}, in this order. If that is wrong, say --labels",
+            stacklevel=4,
+        )
+        return data
+    else:
+        raise DataError(
+            f"expected the labels of {data.name} to be among those of the model {name} "
+            f"({', '.join(labels)}); saw {', '.join(data.labels)}. Rename them in the data, or "
+            "give the model's with --labels in the order of its output"
+        )
+    examples = tuple(dataclasses.replace(e, label=places[e.label]) for e in data)
+    return dataclasses.replace(data, labels=names, examples=examples)
+
+
+def _number(label: str) -> int | None:
+    """The index that a nameless label such as `1`, `1.0` or `LABEL_1` stands for."""
+    digits = label.upper().removeprefix("LABEL_").removesuffix(".0")
+    return int(digits) if digits.isdecimal() else None
