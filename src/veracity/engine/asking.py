@@ -81,11 +81,18 @@ def _read_each(
 
 def _distinct(masks: BoolArray) -> tuple[BoolArray, IntArray]:
     """The different rows, in order of appearance, and where each row went."""
-    packed = np.ascontiguousarray(np.packbits(masks, axis=1))
-    keys = packed.view(np.dtype((np.void, max(packed.shape[1], 1)))).ravel()
-    if packed.shape[1] == 0:
+    if masks.shape[1] == 0:
         return masks[:1], np.zeros(len(masks), dtype=np.int64)
+    packed = np.packbits(masks, axis=1)
+    words = -(-packed.shape[1] // 8)
+    padded = np.zeros((len(masks), 8 * words), dtype=np.uint8)
+    padded[:, : packed.shape[1]] = packed
+    # numbers sort many times faster than strings of bytes
+    kind = np.dtype(np.uint64) if words == 1 else np.dtype((np.void, 8 * words))
+    keys = padded.view(kind).ravel()
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    if len(first) == len(masks):
+        return masks, np.arange(len(masks))
     order = np.argsort(first, kind="stable")
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))

@@ -96,8 +96,9 @@ def neighbourhood(n: int, samples: int, rng: np.random.Generator) -> BoolArray:
     """The text itself, then texts that lack 1 to n features, every number equally often."""
     sizes = rng.integers(1, n + 1, size=samples - 1)
     # the features with the smallest random numbers go: a uniform choice of that many
-    ranks = rng.random((samples - 1, n)).argsort(axis=1).argsort(axis=1)
-    return np.vstack([np.ones((1, n), dtype=np.bool_), ranks >= sizes[:, None]])
+    draws = rng.random((samples - 1, n))
+    last_to_go = np.take_along_axis(np.sort(draws, axis=1), sizes[:, None] - 1, axis=1)
+    return np.vstack([np.ones((1, n), dtype=np.bool_), draws > last_to_go])
 
 
 def kernel_weights(z: BoolArray, kernel: Kernel = "root", width: float = 25.0) -> FloatArray:

@@ -8,7 +8,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from ...core.inputs import BoolArray
 from ..neural import NeuralArchitecture
+from ..prefixes import Cell, readings
+
+NUMBERS_AT_ONCE = 20_000_000
+"""How many keys of all maskings of a text are held at a time."""
 
 
 @dataclass(frozen=True)
@@ -57,3 +62,43 @@ class AttentionNetwork(nn.Module):
     def weights(self, states: Tensor, present: Tensor) -> Tensor:
         scores = self.query(torch.tanh(self.keys(states))).squeeze(-1)
         return torch.softmax(scores.masked_fill(~present, -torch.inf), dim=1)
+
+    def masked_logits(
+        self, words: Tensor, blank: Tensor, shown: BoolArray, *, delete: bool
+    ) -> Tensor:
+        """One step per different beginning and per different end, not per masking."""
+        at_once = max(64, NUMBERS_AT_ONCE // (len(words) * self.keys.out_features))
+        return torch.cat(
+            [
+                self._masked_logits(words, blank, shown[i : i + at_once], delete)
+                for i in range(0, len(shown), at_once)
+            ]
+        )
+
+    def _masked_logits(
+        self, words: Tensor, blank: Tensor, shown: BoolArray, delete: bool
+    ) -> Tensor:
+        # keys and votes are sums of a forward and a backward part, each computed once per state
+        masks, n = shown.shape
+        hidden = self.lstm.hidden_size
+        key_forward, key_backward = torch.split(self.keys.weight, hidden, dim=1)
+        vote_forward, vote_backward = torch.split(self.head.weight, hidden, dim=1)
+        forward = [
+            (r.states @ key_forward.T + self.keys.bias, r.states @ vote_forward.T, r.beginning)
+            for r in readings(Cell.of(self.lstm), words, blank, shown, delete=delete)
+        ]
+        scores = words.new_empty((masks, n))
+        votes = words.new_empty((masks, n, len(self.head.weight)))
+        turned = shown[:, ::-1]
+        for r in readings(
+            Cell.of(self.lstm, "_reverse"), words.flip(0), blank, turned, delete=delete
+        ):
+            keys, vote, beginning = forward.pop()
+            at = n - 1 - r.word
+            here = keys[beginning] + (r.states @ key_backward.T)[r.beginning]
+            scores[:, at] = self.query(here.tanh_()).squeeze(-1)
+            votes[:, at] = vote[beginning] + (r.states @ vote_backward.T)[r.beginning]
+        if delete:
+            scores.masked_fill_(~torch.from_numpy(shown).to(scores.device), -torch.inf)
+        weights = torch.softmax(scores, dim=1)
+        return (weights.unsqueeze(-1) * votes).sum(dim=1) + self.head.bias

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from ...core.inputs import BoolArray
 from ..architecture import head, sigmoid_logits
 from ..neural import NeuralArchitecture
+from ..prefixes import Cell, readings
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,15 @@ class LastState(nn.Module):
     def forward(self, values: Tensor, present: Tensor) -> Tensor:
         states, _ = self.lstm(values)  # (batch, words, hidden)
         last = present.sum(dim=1) - 1
-        state = states[torch.arange(len(states), device=states.device), last]
+        return self._decide(states[torch.arange(len(states), device=states.device), last])
+
+    def masked_logits(
+        self, words: Tensor, blank: Tensor, shown: BoolArray, *, delete: bool
+    ) -> Tensor:
+        """One step per different beginning, not per masking."""
+        *_, last = readings(Cell.of(self.lstm), words, blank, shown, delete=delete)
+        return self._decide(last.states)[last.beginning]
+
+    def _decide(self, state: Tensor) -> Tensor:
         logits: Tensor = self.head(self.dropout(state))
         return sigmoid_logits(logits) if self.sigmoid else logits

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 
+from ...core.inputs import BoolArray
 from ..architecture import head, sigmoid_logits
 from ..neural import NeuralArchitecture
+from ..windows import Filters, Windows
 
 
 @dataclass(frozen=True)
@@ -37,8 +41,7 @@ class ConvolutionNetwork(nn.Module):
         self.sigmoid = settings.sigmoid
 
     def forward(self, values: Tensor, present: Tensor) -> Tensor:
-        logits: Tensor = self.head(self.dropout(self.pooled(values, present)))
-        return sigmoid_logits(logits) if self.sigmoid else logits
+        return self._decide(self.pooled(values, present))
 
     def pooled(self, values: Tensor, present: Tensor) -> Tensor:
         """(batch, words, size) → (batch, filters of all widths)"""
@@ -56,3 +59,16 @@ class ConvolutionNetwork(nn.Module):
             maps = maps.masked_fill((starts >= last).unsqueeze(1), -torch.inf)
             best.append(torch.relu(maps.max(dim=2).values))
         return torch.cat(best, dim=1)
+
+    def masked_logits(
+        self, words: Tensor, blank: Tensor, shown: BoolArray, *, delete: bool
+    ) -> Tensor:
+        """Looks windows up instead of convolving every masking anew."""
+        layers = cast(Iterable[nn.Conv1d], self.convolutions)
+        filters = [Filters(c.weight.detach(), cast(Tensor, c.bias).detach()) for c in layers]
+        windows = Windows(filters, least=self.longest)
+        return self._decide(torch.relu_(windows.pooled(words, blank, shown, delete=delete)))
+
+    def _decide(self, pooled: Tensor) -> Tensor:
+        logits: Tensor = self.head(self.dropout(pooled))
+        return sigmoid_logits(logits) if self.sigmoid else logits

@@ -1,0 +1,65 @@
+"""Every short cut beside the slow way that it replaces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from veracity.core.inputs import Hiding, Text
+from veracity.models.architectures import architectures
+from veracity.models.neural import NeuralText
+from veracity.models.vocabulary import Vocabulary
+
+WORDS = tuple("abcdefghijklmnopqrstuvwxyz")
+
+
+def untrained(spec: str, labels: int, seed: int) -> NeuralText:
+    """A model with random weights: short cuts must hold for any."""
+    architecture: Any = architectures.make(spec)
+    generator = torch.Generator().manual_seed(seed)
+    words = Vocabulary.learnt([WORDS], 100)
+    table = torch.randn(len(words), architecture.size, generator=generator)
+    names = [f"label {i}" for i in range(labels)]
+    model: NeuralText = architecture._model(words, names, table, seed)
+    for parameter in model.network.parameters():  # biases of any size, too
+        parameter.data += 0.3 * torch.randn(parameter.shape, generator=generator)
+    return model.eval()
+
+
+@st.composite
+def specs(draw: st.DrawFn) -> str:
+    kind = draw(st.sampled_from(["text_cnn", "lstm", "attention_lstm"]))
+    size = draw(st.integers(1, 6))
+    if kind == "text_cnn":
+        widths = draw(st.lists(st.integers(1, 6), min_size=1, max_size=3))
+        return f"text_cnn(size={size}, widths={tuple(widths)}, filters={draw(st.integers(1, 5))})"
+    hidden = draw(st.integers(1, 5))
+    return f"{kind}(size={size}, hidden={hidden})"
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    spec=specs(),
+    labels=st.integers(2, 4),
+    lengths=st.lists(st.integers(1, 14), min_size=1, max_size=3),
+    masks=st.integers(1, 90),
+    how=st.sampled_from(list(Hiding)),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_masking_short_cuts_equal_forward_passes(
+    spec: str, labels: int, lengths: list[int], masks: int, how: Hiding, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    model = untrained(spec, labels, seed % 1000)
+    inputs = [Text.of_words(rng.choice(WORDS, n).tolist()) for n in lengths]
+    shown = [rng.random((masks, n)) < rng.random() for n in lengths]
+    assert hasattr(model.network, "masked_logits")
+    fast = model.masked_probabilities(inputs, shown, how)
+    slow = model.masked_one_by_one(inputs, shown, how)
+    for a, b in zip(fast, slow, strict=True):
+        assert a.shape == (masks, labels)
+        assert np.abs(a - b).max() < 1e-5
