@@ -9,7 +9,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from veracity.core.classifiers import Stretching
 from veracity.core.inputs import Hiding, Text
+from veracity.engine.gradients import _walk, path_gradients
 from veracity.models.architectures import architectures
 from veracity.models.neural import NeuralText
 from veracity.models.vocabulary import Vocabulary
@@ -63,3 +65,28 @@ def test_masking_short_cuts_equal_forward_passes(
     for a, b in zip(fast, slow, strict=True):
         assert a.shape == (masks, labels)
         assert np.abs(a - b).max() < 1e-5
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    widths=st.lists(st.integers(1, 6), min_size=1, max_size=3),
+    lengths=st.lists(st.integers(1, 14), min_size=1, max_size=3),
+    output=st.sampled_from(["logit", "probability"]),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_stretched_paths_equal_walked_ones(
+    widths: list[int], lengths: list[int], output: Any, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    model = untrained(f"text_cnn(size=4, widths={tuple(widths)}, filters=3)", 3, seed % 1000)
+    inputs = [Text.of_words(rng.choice(WORDS, n).tolist()) for n in lengths]
+    points, weights = rng.uniform(0.01, 1, (2, len(inputs), 5))
+    assert isinstance(model, Stretching)
+    fast = path_gradients(
+        model, inputs, [1] * len(inputs), points=points, weights=weights, output=output
+    )
+    slow = _walk(model, model.embed(inputs), [1] * len(inputs), points, weights, output)
+    for a, b in zip(fast, slow, strict=True):
+        n = a.alignment.n_words
+        np.testing.assert_allclose(a.gradient[:n], b.gradient[:n], atol=1e-5)
+        np.testing.assert_allclose(a.outputs, b.outputs, atol=1e-5)

@@ -63,6 +63,16 @@ class Differentiable(Classifier, Protocol):
 
 
 @runtime_checkable
+class Stretching(Differentiable, Protocol):
+    """Its first layer, bias left out, grows in proportion to the embeddings, and no special piece
+    stands among them: a whole path from zero needs one pass through it."""
+
+    def stretched(self, embedded: Embedded) -> Tensor: ...  # (batch, units)
+
+    def logits_along(self, units: Tensor) -> Tensor: ...  # (points, units) → (points, labels)
+
+
+@runtime_checkable
 class Attentive(Classifier, Protocol):
     """Weighs words by attention."""
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from ..core.classifiers import Differentiable, Embedded
+from ..core.classifiers import Differentiable, Embedded, Stretching
 from ..core.inputs import Alignment, FloatArray, Text
 from .batches import WORDS_AT_ONCE, by_length
 from .tally import asked
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Output = Literal["logit", "probability"]
+
+NUMBERS_AT_ONCE = 2_000_000
+"""How many units of all points together a short cut may hold."""
 
 
 @dataclass(frozen=True)
@@ -52,23 +56,31 @@ def path_gradients(
     inputs: Sequence[Text],
     targets: Sequence[int],
     *,
-    points: Sequence[float] = (1.0,),
-    weights: Sequence[float] = (1.0,),
+    points: ArrayLike = (1.0,),
+    weights: ArrayLike = (1.0,),
     output: Output = "logit",
 ) -> list[PathGradient]:
     """Weighted sums of gradients at points between the baseline (0) and the text (1).
 
-    The baseline has zero embeddings for all words and keeps special pieces as they are, so that
-    what separates it from the text is the words alone (SPEC 3.4).
+    Points and weights are the same for all texts, or have a row for each. Points without weight
+    are only read for their output. The baseline has zero embeddings for all words and keeps
+    special pieces as they are, so that what separates it from the text is the words alone
+    (SPEC 3.4).
     """
+    count = np.shape(points)[-1]
+    at = np.broadcast_to(np.asarray(points, dtype=np.float64), (len(inputs), count))
+    shares = np.broadcast_to(np.asarray(weights, dtype=np.float64), (len(inputs), count))
     found: dict[int, PathGradient] = {}
     with evaluating(model):
-        for batch in by_length([t.n_features * len(points) for t in inputs]):
+        for batch in by_length([t.n_features * count for t in inputs]):
             embedded = model.embed([inputs[i] for i in batch])
             wanted = [targets[i] for i in batch]
-            results = _walk(model, embedded, wanted, points, weights, output)
+            if isinstance(model, Stretching):
+                results = _stretch(model, embedded, wanted, at[batch], shares[batch], output)
+            else:
+                results = _walk(model, embedded, wanted, at[batch], shares[batch], output)
             found.update(zip(batch, results, strict=True))
-    asked(len(inputs) * len(points))
+    asked(len(inputs) * count)
     return [found[i] for i in range(len(inputs))]
 
 
@@ -76,10 +88,11 @@ def _walk(
     model: Differentiable,
     embedded: Embedded,
     targets: Sequence[int],
-    points: Sequence[float],
-    weights: Sequence[float],
+    points: FloatArray,
+    weights: FloatArray,
     output: Output,
 ) -> list[PathGradient]:
+    """The plain way: a pass through the whole model for every point."""
     import torch
 
     end = embedded.values.detach()
@@ -87,26 +100,75 @@ def _walk(
     start = torch.where(word, torch.zeros_like(end), end)
     batch, pieces, _ = end.shape
     total = torch.zeros(end.shape, dtype=torch.float64)
-    outputs = np.zeros((batch, len(points)))
+    outputs = np.zeros(points.shape)
     step = max(1, WORDS_AT_ONCE // max(1, batch * pieces))
-    for first in range(0, len(points), step):
-        here = torch.tensor(points[first : first + step], dtype=end.dtype, device=end.device)
-        share = torch.tensor(weights[first : first + step], dtype=torch.float64)
-        m = len(here)
-        alpha = here.repeat(batch).reshape(-1, 1, 1)  # (batch * m, 1, 1)
+    weightless = np.all(weights == 0, axis=0)
+    for columns in _runs(weightless, step):
+        m = len(columns)
+        alpha = torch.from_numpy(points[:, columns]).to(end).reshape(-1, 1, 1)  # (batch * m, 1, 1)
         many = embedded.with_values(end).repeat(m)
         origin = start.repeat_interleave(m, dim=0)
-        at = (origin + alpha * (many.values - origin)).requires_grad_(True)
-        chosen = _chosen(model.logits(many.with_values(at)), targets, m, output)
-        (gradient,) = torch.autograd.grad(chosen.sum(), at)
-        by_point = gradient.detach().cpu().double().reshape(batch, m, pieces, -1)
-        total += torch.einsum("bmpd,m->bpd", by_point, share)
-        outputs[:, first : first + m] = chosen.detach().cpu().double().reshape(batch, m).numpy()
+        here = origin + alpha * (many.values - origin)
+        if weightless[columns[0]]:
+            with torch.no_grad():
+                chosen = _chosen(model.logits(many.with_values(here)), targets, m, output)
+        else:
+            here = here.requires_grad_(True)
+            chosen = _chosen(model.logits(many.with_values(here)), targets, m, output)
+            (gradient,) = torch.autograd.grad(chosen.sum(), here)
+            by_point = gradient.detach().cpu().double().reshape(batch, m, pieces, -1)
+            share = torch.from_numpy(weights[:, columns])
+            total += torch.einsum("bmpd,bm->bpd", by_point, share)
+        outputs[:, columns] = chosen.detach().cpu().double().reshape(batch, m).numpy()
     difference = (end - start).cpu().double().numpy()
     gradients = total.numpy()
     return [
         PathGradient(difference[i], gradients[i], outputs[i], embedded.alignments[i])
         for i in range(batch)
+    ]
+
+
+def _runs(kind: NDArray[np.bool_], longest: int) -> Iterator[list[int]]:
+    """Places of like kind, at most so many at a time."""
+    for wanted in (False, True):
+        places = np.flatnonzero(kind == wanted).tolist()
+        yield from (places[i : i + longest] for i in range(0, len(places), longest))
+
+
+def _stretch(
+    model: Stretching,
+    embedded: Embedded,
+    targets: Sequence[int],
+    points: FloatArray,
+    weights: FloatArray,
+    output: Output,
+) -> list[PathGradient]:
+    """The short cut: the first layer is passed once, only what follows it at every point."""
+    import torch
+
+    values = embedded.values.detach().requires_grad_(True)
+    units = model.stretched(embedded.with_values(values))  # (batch, units)
+    end = units.detach()
+    batch, size = end.shape
+    total = torch.zeros((batch, size), dtype=torch.float64, device=end.device)
+    outputs = np.zeros(points.shape)
+    step = max(1, NUMBERS_AT_ONCE // max(1, batch * size))
+    for first in range(0, points.shape[1], step):
+        columns = slice(first, first + step)
+        alpha = torch.from_numpy(points[:, columns]).to(end)
+        here = (alpha.unsqueeze(-1) * end.unsqueeze(1)).requires_grad_(True)  # (batch, m, units)
+        m = here.shape[1]
+        logits = model.logits_along(here.reshape(-1, size))
+        chosen = _chosen(logits, targets, m, output)
+        (gradient,) = torch.autograd.grad(chosen.sum(), here)
+        share = torch.from_numpy(weights[:, columns]).to(end.device)
+        total += torch.einsum("bmu,bm->bu", gradient.double(), share)
+        outputs[:, columns] = chosen.detach().cpu().double().reshape(batch, m).numpy()
+    (gradients,) = torch.autograd.grad((units * total.to(units)).sum(), values)
+    ends = values.detach().cpu().double().numpy()
+    slopes = gradients.cpu().double().numpy()
+    return [
+        PathGradient(ends[i], slopes[i], outputs[i], embedded.alignments[i]) for i in range(batch)
     ]
 
 

@@ -162,6 +162,18 @@ class NeuralText(nn.Module):
         return f"{self.architecture.spec}, {count:,} parameters, {len(self.vocabulary):,} words"
 
 
+class StretchingText(NeuralText):
+    """A network whose first layer is passed once for a whole path of embeddings."""
+
+    def stretched(self, embedded: Embedded) -> Tensor:
+        units: Tensor = self.network.stretched(embedded.values, embedded.present)  # type: ignore[operator]
+        return units
+
+    def logits_along(self, units: Tensor) -> Tensor:
+        logits: Tensor = self.network.logits_along(units)  # type: ignore[operator]
+        return logits
+
+
 class AttentiveText(NeuralText):
     """A network that weighs words by attention."""
 
@@ -214,5 +226,9 @@ class NeuralArchitecture(Architecture):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             network = self.network(table.shape[1], len(labels))
-        kind = AttentiveText if hasattr(network, "attention") else NeuralText
+        kind = NeuralText
+        if hasattr(network, "attention"):
+            kind = AttentiveText
+        elif hasattr(network, "stretched"):
+            kind = StretchingText
         return kind(self, words, labels, table, network)

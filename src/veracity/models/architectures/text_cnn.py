@@ -44,6 +44,10 @@ class ConvolutionNetwork(nn.Module):
         return self._decide(self.pooled(values, present))
 
     def pooled(self, values: Tensor, present: Tensor) -> Tensor:
+        """Each filter's strongest activation. → (batch, filters of all widths)"""
+        return torch.relu(self._strongest(values, present))
+
+    def _strongest(self, values: Tensor, present: Tensor) -> Tensor:
         """(batch, words, size) → (batch, filters of all widths)"""
         # texts shorter than the widest filter are padded with zeros up to its width
         lengths = present.sum(dim=1).clamp(min=self.longest)
@@ -57,17 +61,29 @@ class ConvolutionNetwork(nn.Module):
             last = lengths.unsqueeze(1) - (columns.shape[2] - maps.shape[2])
             # windows that reach into another text's padding are not this text's
             maps = maps.masked_fill((starts >= last).unsqueeze(1), -torch.inf)
-            best.append(torch.relu(maps.max(dim=2).values))
+            best.append(maps.max(dim=2).values)
         return torch.cat(best, dim=1)
 
     def masked_logits(
         self, words: Tensor, blank: Tensor, shown: BoolArray, *, delete: bool
     ) -> Tensor:
         """Looks windows up instead of convolving every masking anew."""
-        layers = cast(Iterable[nn.Conv1d], self.convolutions)
-        filters = [Filters(c.weight.detach(), cast(Tensor, c.bias).detach()) for c in layers]
+        filters = [Filters(c.weight.detach(), cast(Tensor, c.bias).detach()) for c in self._layers]
         windows = Windows(filters, least=self.longest)
         return self._decide(torch.relu_(windows.pooled(words, blank, shown, delete=delete)))
+
+    def stretched(self, values: Tensor, present: Tensor) -> Tensor:
+        """Each filter's strongest window without its bias, which is the same in every window."""
+        bias = torch.cat([cast(Tensor, c.bias) for c in self._layers])
+        return self._strongest(values, present) - bias
+
+    def logits_along(self, units: Tensor) -> Tensor:
+        bias = torch.cat([cast(Tensor, c.bias) for c in self._layers])
+        return self._decide(torch.relu(units + bias))
+
+    @property
+    def _layers(self) -> Iterable[nn.Conv1d]:
+        return cast(Iterable[nn.Conv1d], self.convolutions)
 
     def _decide(self, pooled: Tensor) -> Tensor:
         logits: Tensor = self.head(self.dropout(pooled))
