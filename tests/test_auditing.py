@@ -31,7 +31,7 @@ from veracity.core.files import sole_writer
 from veracity.data import Splits, load_data, split, write_records
 from veracity.models import model_name, save_model
 
-METHODS = "random_scores, occlusion, lime(samples=60), kernel_shap(samples=60)"
+METHODS = "random_scores, occlusion, lime(samples=60), shap(samples=60)"
 
 
 @pytest.fixture
@@ -314,7 +314,7 @@ def test_wrong_wishes_are_told_before_anything_is_written(
     wishes: list[tuple[Any, Dataset, str, str, type[Exception], str]] = [
         (cnn, small, "atention", "all", PluginError, "did you mean 'attention'"),
         (cnn, small, "attention", "all", ModelError, "attention needs a model with attention"),
-        (bag, small, "gradient", "all", ModelError, "would work: kernel_shap, lime"),
+        (bag, small, "gradient", "all", ModelError, "would work: shap, lime"),
         (cnn, small, "lime", "erasur", PluginError, "did you mean 'erasure'"),
         (cnn, plain, "lime", "feature_overlap", DataError, "truth masks of the kind 'rationale'"),
         (cnn, small, "lime", "accuracy", PluginError, "at least one metric that tests"),
@@ -387,7 +387,7 @@ def test_linear_shap_of_a_real_pipeline_is_coefficient_times_presence(made: Spli
     text = words(sentence)
     assert len(set(text.words)) == text.n_features
     (found,) = veracity.explain(
-        model, text, "kernel_shap(form=exact, output=log_odds, hiding=delete)", target=1
+        model, text, "shap(form=exact, output=log_odds, hiding=delete)", target=1
     )
     expected = [coefficients[vocabulary[w]] if w in vocabulary else 0.0 for w in text.words]
     assert found.scores == pytest.approx(expected, abs=1e-6)

@@ -35,7 +35,7 @@ REGISTRIES: dict[str, Registry[Any]] = {
 }
 
 # the smallest settings under which a method still does all that it does
-QUICK = {"lime": "lime(samples=60)", "kernel_shap": "kernel_shap(samples=60)"}
+QUICK = {"lime": "lime(samples=60)", "shap": "shap(samples=60)"}
 
 # on toy models the answer hardly moves between the ends of the path, and 5 % of that is nothing
 pytestmark = pytest.mark.filterwarnings("ignore:integrated_gradients")
@@ -118,7 +118,7 @@ def test_the_same_seed_gives_the_same_answer_and_another_seed_another(
     one, two = (veracity.explain(model, text, spec)[0].scores for _ in range(2))
     assert np.array_equal(one, two)
     other = veracity.explain(model, text, spec, seed=1)[0].scores
-    random = name in ("lime", "kernel_shap", "random_scores")
+    random = name in ("lime", "shap", "random_scores")
     assert np.array_equal(one, other) != random
 
 

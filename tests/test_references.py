@@ -77,7 +77,7 @@ def test_shap_equals_the_shap_package(name: str, request: Any) -> None:
     n = text.n_features
     peer = shap.KernelExplainer(answer, np.zeros((1, n)))
     theirs = peer.shap_values(np.ones((1, n)), nsamples=2**n, silent=True, l1_reg=0)[0]
-    for spec in ("kernel_shap(samples=4096)", "kernel_shap(form=exact)"):
+    for spec in ("shap(samples=4096)", "shap(form=exact)"):
         ours = veracity.explain(model, text, spec, target=1)[0].scores
         assert largest(ours, theirs) < 1e-4
     exact = shap.ExactExplainer(answer, shap.maskers.Independent(np.zeros((1, n))))

@@ -22,7 +22,7 @@ METHODS = (
     "input_x_gradient",
     "integrated_gradients",
     "lime",
-    "kernel_shap",
+    "shap",
     "attention",
 )
 SENTENCES = 200

@@ -1,0 +1,330 @@
+"""Shapley values: exact, by regression, by orderings, or through a smooth guess (SPEC 3.3)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+from typing import Literal
+
+import numpy as np
+
+from ..core.attributions import Attribution
+from ..core.classifiers import Classifier
+from ..core.errors import PluginError
+from ..core.explainers import Explainer
+from ..core.inputs import BoolArray, FloatArray, Hiding, Text
+from ..engine.asking import Output, masked_probabilities, value
+from ..engine.surrogates import Surrogate
+
+EXACT_UP_TO = 12
+
+Form = Literal["kernel", "permutation", "gaussian", "exact"]
+
+
+@dataclass(frozen=True)
+class Shap(Explainer):
+    """Each word's fair share of the answer; shares add up to it (Lundberg & Lee).
+
+    `samples` is the number of questions to the model per text; short texts need fewer, and as many
+    are asked as the words need for shares to be determined at all. With `error`, asking stops when
+    the shares' own standard error, averaged over words, is below that share of the difference
+    between the whole text and nothing.
+    """
+
+    samples: int = 512
+    form: Form = "kernel"
+    error: float | None = None
+    hiding: Hiding = Hiding.MASK
+    output: Output = "probability"
+
+    def __post_init__(self) -> None:
+        if self.samples < 4:
+            raise ValueError(f"expected at least 4 samples, got {self.samples}")
+        if self.error is not None and not self.error > 0:
+            raise ValueError(f"expected an error above 0, got {self.error}")
+
+    def explain(
+        self,
+        model: Classifier,
+        inputs: Sequence[Text],
+        targets: Sequence[int],
+        rngs: Sequence[np.random.Generator],
+    ) -> list[Attribution]:
+        plans = [self._plan(text.n_features, rng) for text, rng in zip(inputs, rngs, strict=True)]
+        found: list[Attribution | None] = [None] * len(inputs)
+        answers: list[FloatArray] = [np.zeros((0, len(model.labels)))] * len(inputs)
+        asked = [0] * len(inputs)
+        todo = list(range(len(inputs)))
+        while todo:
+            ends = [self._next(plans[i], asked[i]) for i in todo]
+            shown = [plans[i].shown[asked[i] : end] for i, end in zip(todo, ends, strict=True)]
+            rows = masked_probabilities(model, [inputs[i] for i in todo], shown, self.hiding)
+            for i, end, new in zip(todo, ends, rows, strict=True):
+                answers[i] = np.concatenate([answers[i], new])
+                asked[i] = end
+                v = value(answers[i], targets[i], self.output)
+                scores, errors = plans[i].shares(v)
+                error = float(errors.mean())
+                enough = self.error is not None and error <= self.error * abs(v[1] - v[0])
+                if enough or end == len(plans[i].shown):
+                    found[i] = Attribution(
+                        inputs[i],
+                        targets[i],
+                        scores,
+                        base_value=float(v[0]),
+                        output_value=float(v[1]),
+                        notes={"error": error, "questions": float(end)},
+                    )
+            todo = [i for i in todo if found[i] is None]
+        return [a for a in found if a is not None]
+
+    def _next(self, plan: Plan, asked: int) -> int:
+        """How far to ask next: all at once, or twice as far each time when it may stop early."""
+        if self.error is None:
+            return len(plan.shown)
+        return min(len(plan.shown), max(plan.least, 2 * asked))
+
+    def _plan(self, n: int, rng: np.random.Generator) -> Plan:
+        if self.form == "exact" and n > EXACT_UP_TO:
+            raise PluginError(
+                f"exact Shapley values are for texts of up to {EXACT_UP_TO} words, this one "
+                f"has {n}. Use another form"
+            )
+        # pairs of complements are worth one equation each: fewer leave words undetermined
+        budget = max(self.samples, {"kernel": 4 * n + 2, "gaussian": 2 * n + 2}.get(self.form, 0))
+        if n == 1 or self.form == "exact" or 2**n <= budget:
+            return Everything(n)
+        if self.form == "permutation":
+            return Orderings(n, budget, rng)
+        return (Regression if self.form == "kernel" else Smooth)(n, budget, rng)
+
+
+class Plan(ABC):
+    """What to ask about one text, in an order that may be broken off: first nothing, then all."""
+
+    shown: BoolArray  # (questions, words)
+    least: int
+
+    @abstractmethod
+    def shares(self, v: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Shapley values from the answers so far, and their standard errors."""
+
+
+class Everything(Plan):
+    """All coalitions: the definition."""
+
+    def __init__(self, n: int) -> None:
+        every = all_coalitions(n)
+        self.shown = np.vstack([every[:1], every[-1:], every[1:-1]])
+        self.least = len(self.shown)
+
+    def shares(self, v: FloatArray) -> tuple[FloatArray, FloatArray]:
+        scores = exact_shapley(np.concatenate([v[:1], v[2:], v[1:2]]))
+        return scores, np.zeros_like(scores)
+
+
+class Regression(Plan):
+    """Kernel SHAP: a weighted regression on small and large coalitions and pairs of others.
+
+    A size is taken whole, with its complement, while the questions suffice for a fair share of it;
+    the weight of all other sizes is spread over coalitions drawn in pairs.
+    """
+
+    def __init__(self, n: int, samples: int, rng: np.random.Generator) -> None:
+        whole, left = [], samples - 2
+        weights: list[FloatArray] = []
+        size = 1
+        while size <= n // 2:
+            number = comb(n, size) * (1 if 2 * size == n else 2)
+            mass = [_mass(n, s) for s in range(size, n // 2 + 1)]
+            if number > left or left * mass[0] / sum(mass) < number:
+                break
+            subsets = _subsets(n, size)
+            block = subsets if 2 * size == n else np.vstack([subsets, ~subsets])
+            whole.append(block)
+            weights.append(np.full(len(block), (n - 1) / (comb(n, size) * size * (n - size))))
+            left -= number
+            size += 1
+        sizes = list(range(size, n // 2 + 1))
+        masses = np.array([_mass(n, s) for s in sizes])
+        drawn = _pairs(n, sizes, masses, left // 2, rng) if sizes else _none(n)
+        self.shown = np.vstack([_ends(n), *whole, drawn])
+        self.first_drawn = 2 + sum(len(block) for block in whole)
+        self.weights = np.concatenate([np.zeros(2), *weights])
+        self.mass_drawn = float(masses.sum())
+        self.least = min(len(self.shown), self.first_drawn + 4 * n)
+
+    def shares(self, v: FloatArray) -> tuple[FloatArray, FloatArray]:
+        drawn = len(v) - self.first_drawn
+        weights = np.concatenate([self.weights, np.full(drawn, self.mass_drawn / max(drawn, 1))])
+        return constrained_fit(self.shown[: len(v)], v, weights, drawn)
+
+
+class Orderings(Plan):
+    """Permutation SHAP: words come one by one, in a random order and in its reverse."""
+
+    def __init__(self, n: int, samples: int, rng: np.random.Generator) -> None:
+        pairs = max(1, (samples - 2) // max(1, 2 * (n - 1)))
+        self.orders = np.array([rng.permutation(n) for _ in range(pairs)])
+        parts = []
+        for order in self.orders:
+            for way in (order, order[::-1]):
+                arrival = np.empty(n, dtype=np.int64)
+                arrival[way] = np.arange(n)
+                parts.append(arrival < np.arange(1, n)[:, None])  # row k: the first k + 1 are there
+        self.shown = np.vstack([_ends(n), *parts])
+        self.least = min(len(self.shown), 2 + 8 * (n - 1))
+
+    def shares(self, v: FloatArray) -> tuple[FloatArray, FloatArray]:
+        n = self.shown.shape[1]
+        pairs = (len(v) - 2) // (2 * (n - 1))
+        walks = v[2 : 2 + pairs * 2 * (n - 1)].reshape(pairs, 2, n - 1)
+        ends = np.broadcast_to(v[:2], (pairs, 2, 2))
+        gains = np.diff(np.concatenate([ends[..., :1], walks, ends[..., 1:]], axis=2), axis=2)
+        scores = np.zeros((pairs, n))
+        for k, order in enumerate(self.orders[:pairs]):
+            scores[k, order] += gains[k, 0] / 2
+            scores[k, order[::-1]] += gains[k, 1] / 2
+        spread = scores.std(axis=0, ddof=1) if pairs > 1 else np.full(n, np.inf)
+        return scores.mean(axis=0), spread / np.sqrt(pairs)
+
+
+class Smooth(Plan):
+    """All words alone and all but one, then pairs; shares of the guess that explains the answers.
+
+    Needs about half the questions of the regression for the same error, and some arithmetic of its
+    own: for models that are slow or paid for by the question.
+    """
+
+    def __init__(self, n: int, samples: int, rng: np.random.Generator) -> None:
+        singles = np.eye(n, dtype=np.bool_)
+        both = np.stack([singles, ~singles], axis=1).reshape(-1, n) if n > 2 else singles
+        sizes = list(range(2, n // 2 + 1))
+        masses = np.array([_mass(n, s) for s in sizes])
+        left = (samples - 2 - len(both)) // 2
+        drawn = _pairs(n, sizes, masses, left, rng, twice=False) if sizes else _none(n)
+        self.shown = np.vstack([_ends(n), both, drawn])
+        self.least = min(len(self.shown), 2 + len(both) + n)
+
+    def shares(self, v: FloatArray) -> tuple[FloatArray, FloatArray]:
+        guess = Surrogate.fitted(self.shown[: len(v)], v)
+        scores = guess.shapley_values()
+        rest = (v[1] - v[0] - scores.sum()) / len(scores)  # rounding, so that shares add up
+        return scores + rest, guess.shapley_errors()
+
+
+def all_coalitions(n: int) -> BoolArray:
+    """Row s shows the words whose bits are set in s. → (2^n, n)"""
+    return (np.arange(2**n)[:, None] >> np.arange(n) & 1).astype(np.bool_)
+
+
+def exact_shapley(v: FloatArray) -> FloatArray:
+    """Shapley values from the answers for all coalitions, in the order of `all_coalitions`."""
+    n = len(v).bit_length() - 1
+    sizes = all_coalitions(n).sum(axis=1)
+    share = np.array([1 / (n * comb(n - 1, s)) for s in range(n)])  # |S|!(n-|S|-1)!/n!
+    subsets = np.arange(len(v))
+    scores = np.empty(n)
+    for i in range(n):
+        without = subsets[(subsets >> i & 1) == 0]
+        scores[i] = share[sizes[without]] @ (v[without | 1 << i] - v[without])
+    return scores
+
+
+def constrained_fit(
+    z: BoolArray, v: FloatArray, weights: FloatArray, drawn: int = 0
+) -> tuple[FloatArray, FloatArray]:
+    """Weighted least squares under the constraint that the shares add up, and standard errors.
+
+    First row none shown, second all. The last `drawn` rows are pairs drawn at random: what they
+    leave over tells how far another draw would have led elsewhere.
+    """
+    n = z.shape[1]
+    total = v[1] - v[0]
+    # the last word takes what the others leave: one unknown less, and the sum is exact
+    x = z.astype(np.float64)
+    last = x[:, -1]
+    design = x[:, :-1] - last[:, None]
+    y = v - v[0] - last * total
+    gram = design.T @ (design * weights[:, None])
+    moment = design.T @ (weights * y)
+    try:
+        inverse = np.linalg.inv(gram)
+    except np.linalg.LinAlgError:  # questions that leave something open: the smallest solution
+        inverse = np.linalg.pinv(gram, hermitian=True)
+    others = inverse @ moment
+    scores = np.append(others, total - others.sum())
+    if not drawn:
+        return scores, np.zeros(n)
+    left_over = (weights * (y - design @ others))[-drawn:, None] * design[-drawn:]
+    pairs = left_over.reshape(-1, 2, n - 1).sum(axis=1)
+    spread = inverse @ (pairs.T @ pairs) @ inverse
+    variances = np.append(np.diag(spread), spread.sum())
+    return scores, np.sqrt(np.maximum(variances, 0))
+
+
+def _ends(n: int) -> BoolArray:
+    return np.array([np.zeros(n), np.ones(n)]).astype(np.bool_)
+
+
+def _none(n: int) -> BoolArray:
+    return np.zeros((0, n), dtype=np.bool_)
+
+
+def _mass(n: int, size: int) -> float:
+    """The kernel's weight of all coalitions of this size and of their complements."""
+    both = 1 if 2 * size == n else 2
+    return both * (n - 1) / (size * (n - size))
+
+
+def _subsets(n: int, size: int) -> BoolArray:
+    chosen = np.array(list(combinations(range(n), size)))
+    rows = np.zeros((len(chosen), n), dtype=np.bool_)
+    np.put_along_axis(rows, chosen, True, axis=1)
+    return rows
+
+
+def _pairs(
+    n: int,
+    sizes: Sequence[int],
+    masses: FloatArray,
+    count: int,
+    rng: np.random.Generator,
+    *,
+    twice: bool = True,
+) -> BoolArray:
+    """Coalitions drawn by size, each followed by its complement; none twice, if so asked."""
+    if count < 1:
+        return _none(n)
+    if twice:
+        half = _drawn(n, sizes, masses, count, rng)
+        return np.stack([half, ~half], axis=1).reshape(-1, n)
+    found: dict[bytes, BoolArray] = {}
+    for half in _batches(n, sizes, masses, count, rng):
+        # of a coalition and its complement the one without the first word stands for both
+        for row in half ^ half[:, :1]:
+            found.setdefault(row.tobytes(), row)
+        if len(found) >= count:
+            break
+    some = np.array(list(found.values())[:count])
+    return np.stack([some, ~some], axis=1).reshape(-1, n)
+
+
+def _drawn(
+    n: int, sizes: Sequence[int], masses: FloatArray, count: int, rng: np.random.Generator
+) -> BoolArray:
+    chosen = rng.choice(sizes, size=count, p=masses / masses.sum())
+    draws = rng.random((count, n))
+    last_in = np.take_along_axis(np.sort(draws, axis=1), chosen[:, None] - 1, axis=1)
+    return draws <= last_in
+
+
+def _batches(
+    n: int, sizes: Sequence[int], masses: FloatArray, count: int, rng: np.random.Generator
+) -> Iterator[BoolArray]:
+    """Draws without end in sight, but not for ever: where few are left, fewer will do."""
+    for _ in range(30):
+        yield _drawn(n, sizes, masses, count, rng)
