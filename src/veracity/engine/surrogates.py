@@ -10,6 +10,7 @@ them exactly.)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +27,7 @@ TRIED_ON = 384
 """Settings are compared on at most so many answers; the last fit uses all."""
 
 MOST_NODES = 64
+MOST_DRAWS = 30
 
 
 @dataclass(frozen=True)
@@ -43,10 +45,9 @@ class Prior:
 
     def covariance(self, x: FloatArray, y: FloatArray) -> FloatArray:
         """Between maskings given as signs. (m, words), (k, words) → (m, k)"""
-        shared, parted = np.log1p(self.rates), np.log1p(-self.rates)
-        product = np.exp((x * ((shared - parted) / 2)) @ y.T - ((shared - parted) / 2).sum())
-        linear: FloatArray = (x * self.alone) @ y.T
-        return product + linear
+        half = (np.log1p(self.rates) - np.log1p(-self.rates)) / 2
+        found: FloatArray = np.exp((x * half) @ y.T - half.sum()) + (x * self.alone) @ y.T
+        return found
 
 
 @dataclass(frozen=True)
@@ -148,3 +149,62 @@ def _nodes(n: int) -> list[tuple[float, float]]:
     """Gauss–Legendre nodes for 2q - 1, with weights that add up to 1."""
     places, weights = np.polynomial.legendre.leggauss(min(n // 2 + 1, MOST_NODES))
     return list(zip(places.tolist(), (weights / 2).tolist(), strict=True))
+
+
+# ---- what to ask --------------------------------------------------------------------------------
+
+
+def question_plan(n: int, questions: int, rng: np.random.Generator) -> BoolArray:
+    """Nothing, all, each word alone and all but it, then pairs of complements, none twice.
+
+    As many questions as asked for, or fewer where there are no more; at least two per word.
+    """
+    if 2**n <= questions:
+        every = (np.arange(2**n)[:, None] >> np.arange(n) & 1).astype(np.bool_)
+        return np.vstack([every[:1], every[-1:], every[1:-1]])
+    singles = np.eye(n, dtype=np.bool_)
+    both = np.stack([singles, ~singles], axis=1).reshape(-1, n) if n > 2 else singles
+    left = (questions - 2 - len(both)) // 2
+    drawn = pairs(n, range(2, n // 2 + 1), left, rng, twice=False)
+    return np.vstack([ends(n), both, drawn])[: max(questions, 2 * n + 2)]
+
+
+def ends(n: int) -> BoolArray:
+    """Nothing shown, and everything."""
+    return np.array([np.zeros(n), np.ones(n)]).astype(np.bool_)
+
+
+def kernel_mass(n: int, size: int) -> float:
+    """The weight that the Shapley kernel gives all coalitions of this size and complements."""
+    both = 1 if 2 * size == n else 2
+    return both * (n - 1) / (size * (n - size))
+
+
+def pairs(
+    n: int, sizes: Sequence[int], count: int, rng: np.random.Generator, *, twice: bool = True
+) -> BoolArray:
+    """Coalitions drawn by the kernel's weight, each followed by its complement; `twice` says
+    whether one may come again. → (2 count, n), fewer if there are not so many"""
+    if count < 1 or not sizes:
+        return np.zeros((0, n), dtype=np.bool_)
+    if twice:
+        some = _drawn(n, sizes, count, rng)
+    else:
+        found: dict[bytes, BoolArray] = {}
+        for _ in range(MOST_DRAWS):
+            half = _drawn(n, sizes, count, rng)
+            # of a coalition and its complement the one without the first word stands for both
+            for row in half ^ half[:, :1]:
+                found.setdefault(row.tobytes(), row)
+            if len(found) >= count:
+                break
+        some = np.array(list(found.values())[:count])
+    return np.stack([some, ~some], axis=1).reshape(-1, n)
+
+
+def _drawn(n: int, sizes: Sequence[int], count: int, rng: np.random.Generator) -> BoolArray:
+    masses = np.array([kernel_mass(n, s) for s in sizes])
+    chosen = rng.choice(sizes, size=count, p=masses / masses.sum())
+    draws = rng.random((count, n))
+    last_in = np.take_along_axis(np.sort(draws, axis=1), chosen[:, None] - 1, axis=1)
+    return draws <= last_in

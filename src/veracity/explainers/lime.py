@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,13 +14,28 @@ from ..core.classifiers import Classifier
 from ..core.explainers import Explainer
 from ..core.inputs import BoolArray, FloatArray, Hiding, IntArray, Text
 from ..engine.asking import Output, masked_probabilities, value
+from ..engine.surrogates import Surrogate, question_plan
 
 Kernel = Literal["root", "paper"]
+
+Ask = Callable[[Sequence[int], Sequence[BoolArray]], list[FloatArray]]
+"""The answers for features shown or not, for some of the texts."""
+
+FIRST_SAMPLES = 250
+"""So many are drawn before the top words are first judged."""
+
+TOP = 5
+"""So many features are called the top."""
 
 
 @dataclass(frozen=True)
 class Lime(Explainer):
-    """Coefficients of a ridge regression on texts with random words removed (Ribeiro et al.)."""
+    """Coefficients of a ridge regression on texts with random words removed (Ribeiro et al.).
+
+    Reports how much of its top words another draw would find again; with `settled`, texts are
+    drawn until that share is reached. With `questions`, the model is asked only so often per text,
+    and a smooth guess answers for the samples: for models that are slow or paid for.
+    """
 
     samples: int = 1000
     features: int | None = None
@@ -27,12 +43,18 @@ class Lime(Explainer):
     kernel: Kernel = "root"
     width: float = 25.0
     alpha: float = 1.0
+    settled: float | None = None
+    questions: int | None = None
     hiding: Hiding | None = None
     output: Output = "probability"
 
     def __post_init__(self) -> None:
         if self.samples < 2:
             raise ValueError(f"expected at least 2 samples, got {self.samples}")
+        if self.settled is not None and not 0 < self.settled <= 1:
+            raise ValueError(f"expected settled to be a share up to 1, got {self.settled}")
+        if self.questions is not None and self.questions < 4:
+            raise ValueError(f"expected at least 4 questions, got {self.questions}")
 
     def explain(
         self,
@@ -43,36 +65,77 @@ class Lime(Explainer):
     ) -> list[Attribution]:
         how = self.hiding or (Hiding.DELETE if self.bow else Hiding.MASK)
         owners = [feature_of_word(t, self.bow) for t in inputs]
-        samples = [
-            neighbourhood(int(owner.max()) + 1, self.samples, rng)
-            for owner, rng in zip(owners, rngs, strict=True)
+        counts = [int(owner.max()) + 1 for owner in owners]
+        draw = self._drawn if self.questions is None else self._guessed
+
+        def ask(places: Sequence[int], z: Sequence[BoolArray]) -> list[FloatArray]:
+            shown = [rows[:, owners[i]] for i, rows in zip(places, z, strict=True)]
+            answers = masked_probabilities(model, [inputs[i] for i in places], shown, how)
+            return [
+                value(rows, targets[i], self.output)
+                for i, rows in zip(places, answers, strict=True)
+            ]
+
+        return [
+            Attribution(
+                text,
+                target,
+                fit.coefficients[owner],
+                base_value=fit.intercept,
+                output_value=whole,
+                notes={"r2": fit.r2, "stability": fit.stability, "questions": float(asked)},
+            )
+            for text, target, owner, (fit, whole, asked) in zip(
+                inputs, targets, owners, draw(counts, rngs, ask), strict=True
+            )
         ]
-        shown = [z[:, owner] for z, owner in zip(samples, owners, strict=True)]
-        answers = masked_probabilities(model, inputs, shown, how)
+
+    def _drawn(
+        self, counts: Sequence[int], rngs: Sequence[np.random.Generator], ask: Ask
+    ) -> list[tuple[LocalFit, float, int]]:
+        """The model answers for every sample; sampling may stop when the top words settle."""
+        z = [neighbourhood(n, self.samples, rng) for n, rng in zip(counts, rngs, strict=True)]
+        y = [np.zeros(0)] * len(z)
+        found: list[tuple[LocalFit, float, int] | None] = [None] * len(z)
+        todo = list(range(len(z)))
+        size = self.samples if self.settled is None else min(self.samples, FIRST_SAMPLES)
+        while todo:
+            new = ask(todo, [z[i][len(y[i]) : size] for i in todo])
+            for i, rows in zip(todo, new, strict=True):
+                y[i] = np.concatenate([y[i], rows])
+                fit = self._fit(z[i][:size], y[i], rngs[i])
+                if size == self.samples or fit.stability >= (self.settled or 0):
+                    found[i] = (fit, float(y[i][0]), size)
+            todo = [i for i in todo if found[i] is None]
+            size = min(self.samples, 2 * size)
+        return [f for f in found if f is not None]
+
+    def _guessed(
+        self, counts: Sequence[int], rngs: Sequence[np.random.Generator], ask: Ask
+    ) -> list[tuple[LocalFit, float, int]]:
+        """The model answers some questions, from which the answers to all samples follow."""
+        assert self.questions is not None
+        plans = [question_plan(n, self.questions, rng) for n, rng in zip(counts, rngs, strict=True)]
         found = []
-        for text, target, owner, z, rows in zip(
-            inputs, targets, owners, samples, answers, strict=True
+        for n, rng, shown, v in zip(
+            counts, rngs, plans, ask(range(len(plans)), plans), strict=True
         ):
-            y = value(rows, target, self.output)
-            fit = local_fit(
-                z,
-                y,
-                kernel=self.kernel,
-                width=self.width,
-                features=self.features,
-                alpha=self.alpha,
-            )
-            found.append(
-                Attribution(
-                    text,
-                    target,
-                    fit.coefficients[owner],
-                    base_value=fit.intercept,
-                    output_value=float(y[0]),
-                    notes={"r2": fit.r2},
-                )
-            )
+            z = neighbourhood(n, self.samples, rng)
+            y = Surrogate.fitted(shown, v).answers(z)
+            y[0] = v[1]
+            found.append((self._fit(z, y, rng), float(v[1]), len(v)))
         return found
+
+    def _fit(self, z: BoolArray, y: FloatArray, rng: np.random.Generator) -> LocalFit:
+        return local_fit(
+            z,
+            y,
+            kernel=self.kernel,
+            width=self.width,
+            features=self.features,
+            alpha=self.alpha,
+            rng=rng,
+        )
 
 
 @dataclass(frozen=True)
@@ -82,6 +145,7 @@ class LocalFit:
     coefficients: FloatArray
     intercept: float
     r2: float
+    stability: float
 
 
 def feature_of_word(text: Text, bow: bool) -> IntArray:
@@ -118,15 +182,43 @@ def local_fit(
     width: float = 25.0,
     features: int | None = None,
     alpha: float = 1.0,
+    rng: np.random.Generator | None = None,
 ) -> LocalFit:
-    """The weighted ridge regression on the selected features."""
+    """The weighted ridge regression on the selected features; with a generator, its stability."""
     x = z.astype(np.float64)
     weights = kernel_weights(z, kernel, width)
     chosen = selected(x, y, weights, features)
     found, intercept = ridge(x[:, chosen], y, weights, alpha)
     coefficients = np.zeros(x.shape[1])
     coefficients[chosen] = found
-    return LocalFit(coefficients, intercept, _r2(x @ coefficients + intercept, y, weights))
+    fitted = x @ coefficients + intercept
+    stability = math.nan
+    if rng is not None:
+        spread = covariance(x[:, chosen], y - fitted, weights, alpha)
+        stability = top_stability(found, spread, rng)
+    return LocalFit(coefficients, intercept, _r2(fitted, y, weights), stability)
+
+
+def covariance(
+    x: FloatArray, left_over: FloatArray, weights: FloatArray, alpha: float
+) -> FloatArray:
+    """How coefficients vary from draw to draw, judged by what the fit leaves over."""
+    centred = x - weights @ x / weights.sum()
+    gram = centred.T @ (centred * weights[:, None]) + alpha * np.eye(x.shape[1])
+    inverse = np.linalg.pinv(gram, hermitian=True)
+    moved = centred * (weights * left_over)[:, None]
+    found: FloatArray = inverse @ (moved.T @ moved) @ inverse
+    return found
+
+
+def top_stability(coefficients: FloatArray, spread: FloatArray, rng: np.random.Generator) -> float:
+    """The share of the strongest features that another draw would also put on top."""
+    k = min(TOP, len(coefficients))
+    top = np.argsort(-np.abs(coefficients), kind="stable")[:k]
+    # two draws differ by twice the spread: the one at hand is off, too
+    others = rng.multivariate_normal(coefficients, 2 * spread, size=100, method="eigh")
+    again = np.argsort(-np.abs(others), axis=1, kind="stable")[:, :k]
+    return float(np.isin(again, top).mean())
 
 
 def ridge(

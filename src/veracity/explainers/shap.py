@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
@@ -17,7 +17,7 @@ from ..core.errors import PluginError
 from ..core.explainers import Explainer
 from ..core.inputs import BoolArray, FloatArray, Hiding, Text
 from ..engine.asking import Output, masked_probabilities, value
-from ..engine.surrogates import Surrogate
+from ..engine.surrogates import Surrogate, ends, kernel_mass, pairs, question_plan
 
 EXACT_UP_TO = 12
 
@@ -139,7 +139,7 @@ class Regression(Plan):
         size = 1
         while size <= n // 2:
             number = comb(n, size) * (1 if 2 * size == n else 2)
-            mass = [_mass(n, s) for s in range(size, n // 2 + 1)]
+            mass = [kernel_mass(n, s) for s in range(size, n // 2 + 1)]
             if number > left or left * mass[0] / sum(mass) < number:
                 break
             subsets = _subsets(n, size)
@@ -149,12 +149,11 @@ class Regression(Plan):
             left -= number
             size += 1
         sizes = list(range(size, n // 2 + 1))
-        masses = np.array([_mass(n, s) for s in sizes])
-        drawn = _pairs(n, sizes, masses, left // 2, rng) if sizes else _none(n)
-        self.shown = np.vstack([_ends(n), *whole, drawn])
+        drawn = pairs(n, sizes, left // 2, rng)
+        self.shown = np.vstack([ends(n), *whole, drawn])
         self.first_drawn = 2 + sum(len(block) for block in whole)
         self.weights = np.concatenate([np.zeros(2), *weights])
-        self.mass_drawn = float(masses.sum())
+        self.mass_drawn = sum(kernel_mass(n, s) for s in sizes)
         self.least = min(len(self.shown), self.first_drawn + 4 * n)
 
     def shares(self, v: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -167,47 +166,41 @@ class Orderings(Plan):
     """Permutation SHAP: words come one by one, in a random order and in its reverse."""
 
     def __init__(self, n: int, samples: int, rng: np.random.Generator) -> None:
-        pairs = max(1, (samples - 2) // max(1, 2 * (n - 1)))
-        self.orders = np.array([rng.permutation(n) for _ in range(pairs)])
+        both_ways = max(1, (samples - 2) // max(1, 2 * (n - 1)))
+        self.orders = np.array([rng.permutation(n) for _ in range(both_ways)])
         parts = []
         for order in self.orders:
             for way in (order, order[::-1]):
                 arrival = np.empty(n, dtype=np.int64)
                 arrival[way] = np.arange(n)
                 parts.append(arrival < np.arange(1, n)[:, None])  # row k: the first k + 1 are there
-        self.shown = np.vstack([_ends(n), *parts])
+        self.shown = np.vstack([ends(n), *parts])
         self.least = min(len(self.shown), 2 + 8 * (n - 1))
 
     def shares(self, v: FloatArray) -> tuple[FloatArray, FloatArray]:
         n = self.shown.shape[1]
-        pairs = (len(v) - 2) // (2 * (n - 1))
-        walks = v[2 : 2 + pairs * 2 * (n - 1)].reshape(pairs, 2, n - 1)
-        ends = np.broadcast_to(v[:2], (pairs, 2, 2))
-        gains = np.diff(np.concatenate([ends[..., :1], walks, ends[..., 1:]], axis=2), axis=2)
-        scores = np.zeros((pairs, n))
-        for k, order in enumerate(self.orders[:pairs]):
+        count = (len(v) - 2) // (2 * (n - 1))
+        walks = v[2 : 2 + count * 2 * (n - 1)].reshape(count, 2, n - 1)
+        edges = np.broadcast_to(v[:2], (count, 2, 2))
+        gains = np.diff(np.concatenate([edges[..., :1], walks, edges[..., 1:]], axis=2), axis=2)
+        scores = np.zeros((count, n))
+        for k, order in enumerate(self.orders[:count]):
             scores[k, order] += gains[k, 0] / 2
             scores[k, order[::-1]] += gains[k, 1] / 2
-        spread = scores.std(axis=0, ddof=1) if pairs > 1 else np.full(n, np.inf)
-        return scores.mean(axis=0), spread / np.sqrt(pairs)
+        spread = scores.std(axis=0, ddof=1) if count > 1 else np.full(n, np.inf)
+        return scores.mean(axis=0), spread / np.sqrt(count)
 
 
 class Smooth(Plan):
-    """All words alone and all but one, then pairs; shares of the guess that explains the answers.
+    """The Shapley values of the smooth guess that explains the answers.
 
     Needs about half the questions of the regression for the same error, and some arithmetic of its
     own: for models that are slow or paid for by the question.
     """
 
     def __init__(self, n: int, samples: int, rng: np.random.Generator) -> None:
-        singles = np.eye(n, dtype=np.bool_)
-        both = np.stack([singles, ~singles], axis=1).reshape(-1, n) if n > 2 else singles
-        sizes = list(range(2, n // 2 + 1))
-        masses = np.array([_mass(n, s) for s in sizes])
-        left = (samples - 2 - len(both)) // 2
-        drawn = _pairs(n, sizes, masses, left, rng, twice=False) if sizes else _none(n)
-        self.shown = np.vstack([_ends(n), both, drawn])
-        self.least = min(len(self.shown), 2 + len(both) + n)
+        self.shown = question_plan(n, samples, rng)
+        self.least = min(len(self.shown), 3 * n + 2)
 
     def shares(self, v: FloatArray) -> tuple[FloatArray, FloatArray]:
         guess = Surrogate.fitted(self.shown[: len(v)], v)
@@ -260,24 +253,10 @@ def constrained_fit(
     if not drawn:
         return scores, np.zeros(n)
     left_over = (weights * (y - design @ others))[-drawn:, None] * design[-drawn:]
-    pairs = left_over.reshape(-1, 2, n - 1).sum(axis=1)
-    spread = inverse @ (pairs.T @ pairs) @ inverse
+    moved = left_over.reshape(-1, 2, n - 1).sum(axis=1)
+    spread = inverse @ (moved.T @ moved) @ inverse
     variances = np.append(np.diag(spread), spread.sum())
     return scores, np.sqrt(np.maximum(variances, 0))
-
-
-def _ends(n: int) -> BoolArray:
-    return np.array([np.zeros(n), np.ones(n)]).astype(np.bool_)
-
-
-def _none(n: int) -> BoolArray:
-    return np.zeros((0, n), dtype=np.bool_)
-
-
-def _mass(n: int, size: int) -> float:
-    """The kernel's weight of all coalitions of this size and of their complements."""
-    both = 1 if 2 * size == n else 2
-    return both * (n - 1) / (size * (n - size))
 
 
 def _subsets(n: int, size: int) -> BoolArray:
@@ -285,46 +264,3 @@ def _subsets(n: int, size: int) -> BoolArray:
     rows = np.zeros((len(chosen), n), dtype=np.bool_)
     np.put_along_axis(rows, chosen, True, axis=1)
     return rows
-
-
-def _pairs(
-    n: int,
-    sizes: Sequence[int],
-    masses: FloatArray,
-    count: int,
-    rng: np.random.Generator,
-    *,
-    twice: bool = True,
-) -> BoolArray:
-    """Coalitions drawn by size, each followed by its complement; none twice, if so asked."""
-    if count < 1:
-        return _none(n)
-    if twice:
-        half = _drawn(n, sizes, masses, count, rng)
-        return np.stack([half, ~half], axis=1).reshape(-1, n)
-    found: dict[bytes, BoolArray] = {}
-    for half in _batches(n, sizes, masses, count, rng):
-        # of a coalition and its complement the one without the first word stands for both
-        for row in half ^ half[:, :1]:
-            found.setdefault(row.tobytes(), row)
-        if len(found) >= count:
-            break
-    some = np.array(list(found.values())[:count])
-    return np.stack([some, ~some], axis=1).reshape(-1, n)
-
-
-def _drawn(
-    n: int, sizes: Sequence[int], masses: FloatArray, count: int, rng: np.random.Generator
-) -> BoolArray:
-    chosen = rng.choice(sizes, size=count, p=masses / masses.sum())
-    draws = rng.random((count, n))
-    last_in = np.take_along_axis(np.sort(draws, axis=1), chosen[:, None] - 1, axis=1)
-    return draws <= last_in
-
-
-def _batches(
-    n: int, sizes: Sequence[int], masses: FloatArray, count: int, rng: np.random.Generator
-) -> Iterator[BoolArray]:
-    """Draws without end in sight, but not for ever: where few are left, fewer will do."""
-    for _ in range(30):
-        yield _drawn(n, sizes, masses, count, rng)
