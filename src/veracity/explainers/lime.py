@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..core.attributions import Attribution
+from ..core.attributions import Attribution, distinct_words
 from ..core.classifiers import Classifier
 from ..core.explainers import Explainer
 from ..core.inputs import BoolArray, FloatArray, Hiding, IntArray, Text
@@ -67,6 +67,7 @@ class Lime(Explainer):
                     text,
                     target,
                     fit.coefficients[owner],
+                    distinct_words(owner, fit.coefficients) if self.bow else None,
                     base_value=fit.intercept,
                     output_value=float(y[0]),
                     notes={"r2": fit.r2},
