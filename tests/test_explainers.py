@@ -194,7 +194,7 @@ def test_exact_shap_refuses_long_texts(cnn: Any) -> None:
         explain(cnn, words("word " * 13), "kernel_shap(form=exact)")
 
 
-@pytest.mark.parametrize("name", ["cnn", "lstm", "attention_lstm", "transformer"])
+@pytest.mark.parametrize("name", ["cnn", "lstm", "attention_lstm", "hierarchical", "transformer"])
 @pytest.mark.parametrize("spec", ["kernel_shap", "kernel_shap(samples=60, hiding=delete)"])
 def test_shap_adds_up(name: str, spec: str, request: Any) -> None:
     model = request.getfixturevalue(name)
@@ -302,7 +302,7 @@ def test_kernel_shap_finds_the_deciding_word_of_a_long_text() -> None:
         assert np.abs(np.delete(scores, 7)).max() < 1e-6
 
 
-@pytest.mark.parametrize("name", ["cnn", "lstm", "attention_lstm", "transformer"])
+@pytest.mark.parametrize("name", ["cnn", "lstm", "attention_lstm", "hierarchical", "transformer"])
 def test_integrated_gradients_are_complete(name: str, request: Any) -> None:
     model = request.getfixturevalue(name)
     text = words("the film was great but dull .")
