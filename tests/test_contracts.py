@@ -44,14 +44,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:integrated_gradients")
 @pytest.fixture(scope="module")
 def mixed(made: Splits) -> Dataset:
     """Texts of many lengths: made reviews, one word, repeated words, long, other scripts."""
-    odd = [
-        "great",
-        "dull dull dull",
-        "a film " * 30,
-        "好电影",
-        "😀 great 😀",
-        "<script>x</script>",
-    ]
+    odd = ["great", "dull dull dull", "a film " * 30, "好电影", "😀 great 😀", "<script>x</script>"]
     extra = tuple(
         Example(f"odd-{i}", words(t), i % 2, {"rationale": (np.ones(words(t).n_features, bool),)})
         for i, t in enumerate(odd)

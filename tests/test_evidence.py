@@ -55,6 +55,7 @@ def test_ex_3_16_distinct_words_and_positions() -> None:
     lime = Attribution(text, 1, scores, distinct_words(owner, np.array([0.5, -0.2, 0.3])))
     assert places(lime.evidence(2)) == [(0, 2), (3,)]
     assert places(lime.counter_evidence(2)) == [(1,)]
+    assert distinct_words(owner, np.array([0.0, -0.2, 1e-17])) == (Fragment((1,), -0.2, "counter"),)
     lrp = Attribution(text, 1, scores)
     assert places(lrp.evidence(2)) == [(0,), (2,)]
     assert places(lrp.counter_evidence(2)) == [(1,)]

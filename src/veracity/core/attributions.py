@@ -76,6 +76,7 @@ def without_overlap(spans: Iterable[Span]) -> list[Span]:
 
 def distinct_words(owner: IntArray, coefficients: FloatArray) -> tuple[Fragment, ...]:
     """A fragment per feature that several words may own, the strongest first; none for zeros."""
+    strengths = _in_steps(coefficients, np.abs(coefficients).max(initial=0.0))
     return tuple(
         Fragment(
             tuple(np.flatnonzero(owner == i).tolist()),
@@ -83,7 +84,7 @@ def distinct_words(owner: IntArray, coefficients: FloatArray) -> tuple[Fragment,
             "evidence" if coefficients[i] > 0 else "counter",
         )
         for i in ranking(coefficients, "abs")
-        if coefficients[i] != 0
+        if strengths[i] != 0
     )
 
 
