@@ -51,6 +51,12 @@ def attention_lstm(made: Splits) -> Any:
     return _trained("attention_lstm(size=32, hidden=24, attention=24)", made)
 
 
+@pytest.fixture(scope="session")
+def hierarchical(made: Splits) -> Any:
+    spec = "hierarchical_attention(size=32, hidden=16, attention=16, dropout=0.2)"
+    return _trained(spec, made, epochs=3)
+
+
 def small_encoder(folder: Path) -> Path:
     """A two-layer BERT with random weights and a word-piece vocabulary of its own."""
     import torch

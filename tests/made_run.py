@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -36,6 +37,8 @@ SPECIAL = (
     ("{{ 7*7 }} [bold red]dull[/] \x1b[31mtedious\x1b[0m \u2028 \u202ekaew\u202c ${x} \\", 0),
     ("Dull.", 0),
 )
+
+GIVES_NGRAMS = "grad_cam_text"
 
 QUALITY = {
     "random_scores": 0.0,
@@ -249,6 +252,15 @@ def _probabilities(example: Example, rng: np.random.Generator) -> FloatArray:
     return np.array([1 - positive, positive])
 
 
+def _attribution(method: str, text: Text, target: int, rng: np.random.Generator) -> Attribution:
+    """Scores, and for one method n-grams of its own."""
+    found = Attribution(text, target, made_scores(method, text, target, rng), method=method)
+    if method != GIVES_NGRAMS:
+        return found
+    pieces = (*found.evidence(5, "ngram"), *found.counter_evidence(5, "ngram"))
+    return dataclasses.replace(found, fragments=pieces, level="ngram")
+
+
 def _write_method(
     run: Run,
     data: Dataset,
@@ -258,8 +270,7 @@ def _write_method(
     rng: np.random.Generator,
 ) -> None:
     found = [
-        (e, Attribution(e.input, int(t), made_scores(method, e.input, int(t), rng), method=method))
-        for e, t in zip(data, targets, strict=True)
+        (e, _attribution(method, e.input, int(t), rng)) for e, t in zip(data, targets, strict=True)
     ]
     seconds, questions = COST.get(method, (0.01, 10.0))
     cost = (seconds * len(data), questions * len(data))

@@ -26,7 +26,7 @@ from veracity.models.architectures import architectures
 from veracity.models.training import train
 from veracity.results.run import Run
 
-MODELS = ("cnn", "lstm", "attention_lstm", "transformer")
+MODELS = ("cnn", "lstm", "attention_lstm", "hierarchical", "transformer")
 REGISTRIES: dict[str, Registry[Any]] = {
     "explainer": explainers,
     "metric": metrics,
@@ -58,6 +58,7 @@ def pairs() -> list[tuple[str, str]]:
         "cnn": {"Classifier", "Differentiable"},
         "lstm": {"Classifier", "Differentiable"},
         "attention_lstm": {"Classifier", "Differentiable", "Attentive"},
+        "hierarchical": {"Classifier", "Differentiable", "Attentive"},
         "transformer": {"Classifier", "Differentiable", "Attentive"},
     }
     return [
@@ -93,7 +94,8 @@ def same(one: Run, other: Run) -> None:
         assert value == pytest.approx(others[key], abs=1e-6, nan_ok=True), key
 
 
-@pytest.mark.parametrize("model_name", MODELS)
+# audits of many parts are slow; what the hierarchical model adds to them is in test_attention.py
+@pytest.mark.parametrize("model_name", [m for m in MODELS if m != "hierarchical"])
 def test_batch_size_order_and_workers_do_not_matter(
     model_name: str, mixed: Dataset, tmp_path: Path, request: Any
 ) -> None:

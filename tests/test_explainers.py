@@ -188,7 +188,7 @@ def test_exact_shap_refuses_long_texts(cnn: Any) -> None:
         explain(cnn, words("word " * 13), "shap(form=exact)")
 
 
-@pytest.mark.parametrize("name", ["cnn", "lstm", "attention_lstm", "transformer"])
+@pytest.mark.parametrize("name", ["cnn", "lstm", "attention_lstm", "hierarchical", "transformer"])
 @pytest.mark.parametrize(
     "spec",
     [
@@ -305,7 +305,7 @@ def test_shap_finds_the_deciding_word_of_a_long_text() -> None:
         assert np.abs(np.delete(scores, 7)).max() < 1e-6
 
 
-@pytest.mark.parametrize("name", ["cnn", "lstm", "attention_lstm", "transformer"])
+@pytest.mark.parametrize("name", ["cnn", "lstm", "attention_lstm", "hierarchical", "transformer"])
 def test_integrated_gradients_are_complete(name: str, request: Any) -> None:
     model = request.getfixturevalue(name)
     text = words("the film was great but dull .")

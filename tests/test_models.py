@@ -26,7 +26,7 @@ from veracity.models.architectures.text_cnn import ConvolutionNetwork, TextCnn
 from veracity.models.embeddings import vectors_for
 from veracity.models.training import train
 
-BUILT_IN = ("cnn", "lstm", "attention_lstm", "transformer")
+BUILT_IN = ("cnn", "lstm", "attention_lstm", "hierarchical", "transformer")
 
 
 def classifier_is_proposed_for_rules(name: str) -> bool:
@@ -104,7 +104,8 @@ def test_padding_and_order_do_not_matter(name: str, request: Any) -> None:
 def test_masking_equals_reading_each_masked_text(name: str, how: Hiding, request: Any) -> None:
     model = request.getfixturevalue(name)
     rng = np.random.default_rng(0)
-    texts = [words(t) for t in ("the film was great but dull .", "dull", "wonderful plotting here")]
+    sentences = ("the film was great . but dull !", "dull", "wonderful plotting here")
+    texts = [words(t) for t in sentences]
     shown = [rng.random((9, t.n_features)) < 0.5 for t in texts]
     shown[0][0] = False
     fast = model.masked_probabilities(texts, shown, how)
@@ -140,7 +141,7 @@ def test_abilities_are_found_out(cnn: Any, attention_lstm: Any, transformer: Any
     assert abilities(bag) == ("probabilities",)
 
 
-@pytest.mark.parametrize("name", ["cnn", "lstm", "attention_lstm"])
+@pytest.mark.parametrize("name", ["cnn", "lstm", "attention_lstm", "hierarchical"])
 def test_models_learn_made_reviews(name: str, made: Splits, request: Any) -> None:
     model = request.getfixturevalue(name)
     answers = probabilities(model, [e.input for e in made.test])
@@ -148,7 +149,7 @@ def test_models_learn_made_reviews(name: str, made: Splits, request: Any) -> Non
     assert accuracy > 0.95  # SPEC 9.6 (1)
 
 
-@pytest.mark.parametrize("name", ["cnn", "attention_lstm"])
+@pytest.mark.parametrize("name", ["cnn", "attention_lstm", "hierarchical"])
 def test_saved_models_load_equal(name: str, tmp_path: Path, request: Any) -> None:
     model = request.getfixturevalue(name)
     save_model(model, model.architecture, tmp_path / "m", record={"note": 1})

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from made_run import ATTACK, BREAKOUT, made_run
+from made_run import ATTACK, BREAKOUT, GIVES_NGRAMS, QUALITY, made_run
 from veracity.reports.html import write_report
 
 CHROMIUM = Path("/usr/bin/chromium")
@@ -69,7 +69,8 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_report(made_run(tmp_path_factory.mktemp("runs") / "run", size=30, long=1000))
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    return write_report(made_run(folder, size=30, long=1000, methods=(*QUALITY, GIVES_NGRAMS)))
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +80,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
         name=BREAKOUT,
         labels=(ATTACK, BREAKOUT),
         models=[ATTACK, "{{ 7*7 }}"],
-        methods=["random_scores", ATTACK, BREAKOUT, "a" * 300],
+        methods=["random_scores", ATTACK, BREAKOUT, "a" * 300, GIVES_NGRAMS],
         size=6,
         long=0,
     )
@@ -192,7 +193,7 @@ def test_sentences_are_filtered_by_keyboard(browser: Browser, report: Path) -> N
     rows = page.locator(".card .row").count()
     page.keyboard.press("Space")
     assert page.locator(".card .row").count() == rows - 1
-    expect(page.locator("#f-count")).to_have_text("5 of 6")
+    expect(page.locator("#f-count")).to_have_text("6 of 7")
     page.locator("#f-search").fill("no such words")
     expect(status).to_have_text("No sentence fits these filters")
     page.context.close()
@@ -237,6 +238,30 @@ def test_arrow_keys_read_the_numbers(browser: Browser, report: Path) -> None:
     page.keyboard.press("Escape")
     expect(tip).to_be_hidden()
     assert page.locator(".card").first.locator("[tabindex='0']").count() == 1
+    page.context.close()
+
+
+def test_a_methods_own_ngrams_have_lines_and_are_listed(browser: Browser, report: Path) -> None:
+    page = opened(browser, report)
+    number = page.evaluate(
+        "name => JSON.parse(document.getElementById('sentence-data').textContent)"
+        ".methods.indexOf(name)",
+        GIVES_NGRAMS,
+    )
+    row = page.locator(f".card .row[data-method='{number}']").first
+    said = row.locator(".strongest").inner_text()
+    evidence, counter = said.removeprefix("Evidence: ").split(". Counter-evidence: ")
+    starts = row.locator(".w.evidence-starts")
+    assert starts.count() == row.locator(".w.evidence-ends").count() == evidence.count("“") > 0
+    assert row.locator(".w.counter-starts").count() == counter.count("“")
+    # a line runs unbroken from the first word to the last, over the gaps between them
+    shown = row.locator(".said").inner_text()
+    for listed in evidence.split("“")[1:]:
+        assert listed.split("”")[0] in shown
+    assert starts.first.evaluate("n => getComputedStyle(n).borderTopWidth") == "2px"
+    assert row.locator(".w[data-rank]").count() == 0
+    others = page.locator(".card").first.locator(f".row:not([data-method='{number}'])")
+    assert others.locator(".evidence, .counter").count() == 0
     page.context.close()
 
 

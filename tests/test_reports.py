@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from made_run import ATTACK, BREAKOUT, METRICS, QUALITY, made_run, words_of
+from made_run import ATTACK, BREAKOUT, GIVES_NGRAMS, METRICS, QUALITY, made_run, words_of
 from veracity.core.attributions import Attribution
 from veracity.reports.agreement import agreement, rank_correlations
 from veracity.reports.html import LARGEST, build_report, write_report
@@ -131,6 +131,31 @@ def test_scores_are_those_of_the_run(run: Run, page: str) -> None:
         stored = run.attributions(model, data["methods"][int(place)])[example]
         assert scores == pytest.approx(stored["scores"], rel=1e-2)
     assert item["said"] == int(np.argmax(run.predictions(model)[example]))
+
+
+def test_a_methods_own_ngrams_are_on_the_page(tmp_path: Path) -> None:
+    run = made_run(tmp_path / "run", models=["m"], methods=["occlusion", GIVES_NGRAMS], size=6)
+    data = data_of(build_report(run))
+    stored = run.attributions("m", GIVES_NGRAMS)
+    for item in data["items"]:
+        assert list(item["ngrams"]) == ["1"]
+        fragments = stored[data["texts"][item["text"]]["id"]]["fragments"]
+        for kind, shown in item["ngrams"]["1"].items():
+            own = [f for f in fragments if f.kind == kind][:3]
+            assert [n["words"] for n in shown] == [list(f.positions) for f in own]
+            assert [n["score"] for n in shown] == pytest.approx([f.score for f in own], rel=1e-2)
+    cut = json.loads(payload(run, explained(run), room=60_000).json)
+    beyond = [n for i in cut["items"] for k in i["ngrams"]["1"].values() for n in k]
+    assert any(not n["words"] for n in beyond)  # said to lie beyond, not left out
+    longest = {i["text"]: len(cut["texts"][i["text"]]["pieces"]) // 2 for i in cut["items"]}
+    for item in cut["items"]:
+        for shown in item["ngrams"]["1"].values():
+            assert all(w < longest[item["text"]] for n in shown for w in n["words"])
+
+
+def test_pages_without_ngrams_say_nothing_of_them(page: str) -> None:
+    assert "counter-evidence (dotted line)" not in page
+    assert all(item["ngrams"] == {} for item in data_of(page)["items"])
 
 
 @pytest.mark.parametrize(("size", "long", "n_methods"), [(260, 0, 6), (8, 40_000, 14)])

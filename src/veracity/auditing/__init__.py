@@ -209,13 +209,16 @@ def _explainers(
         raise PluginError("expected at least one method, got none")
     kept, skipped = [], []
     for explainer in chosen:
-        lacking = [n for n, m in models.items() if not isinstance(m, explainer.needs)]
+        missing = {n: explainer.missing(m) for n, m in models.items()}
+        lacking = {n: what for n, what in missing.items() if what is not None}
         if len(lacking) < len(models):
             kept.append(explainer)
         elif not everything:
             check_ability(explainer, next(iter(models.values())))
-        why = f"needs a model with {ability_name(explainer.needs)}"
-        skipped += [{"model": n, "explainer": explainer.spec, "why": why} for n in lacking]
+        skipped += [
+            {"model": n, "explainer": explainer.spec, "why": f"needs a model with {what}"}
+            for n, what in lacking.items()
+        ]
     return kept, skipped
 
 

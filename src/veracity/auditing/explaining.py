@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..core.attributions import Attribution
-from ..core.classifiers import Classifier, abilities, ability_name
+from ..core.classifiers import Classifier, abilities
 from ..core.errors import DataError, ModelError
 from ..core.explainers import Explainer
 from ..core.inputs import FloatArray, Text
@@ -77,11 +77,12 @@ def attributions(
 
 def check_ability(explainer: Explainer, model: Classifier) -> None:
     """A method the model can support, or a sentence that says which ones it can."""
-    if isinstance(model, explainer.needs):
+    missing = explainer.missing(model)
+    if missing is None:
         return
     able = [n for n in known_explainers.names() if isinstance(model, known_explainers.get(n).needs)]
     raise ModelError(
-        f"{explainer.spec} needs a model with {ability_name(explainer.needs)}; this one has only "
+        f"{explainer.spec} needs a model with {missing}; this one has only "
         f"{', '.join(abilities(model))}. These would work: {', '.join(able)}"
     )
 

@@ -18,7 +18,7 @@ from ..core.metrics import Case, Metric
 from ..engine.asking import probabilities
 from ..engine.executors import Executor
 from ..engine.tally import counting
-from ..results.run import Run, is_whole, read_table
+from ..results.run import Run, is_whole, read_attributions, read_table
 from .explaining import Target, attributions, chosen_targets
 
 
@@ -150,9 +150,10 @@ class Work:
         return np.array([by_id[e.id] for e in examples])
 
     def _stored(self, path: Path, examples: Sequence[Example]) -> list[Attribution]:
-        rows = {r["example"]: r for r in read_table(path).to_pylist()}
+        rows = read_attributions(path)
+        kept = ("target", "scores", "fragments", "level", "base_value", "output_value", "notes")
         return [
-            Attribution(e.input, rows[e.id]["target"], np.array(rows[e.id]["scores"], dtype=float))
+            Attribution(e.input, method=rows[e.id]["explainer"], **{k: rows[e.id][k] for k in kept})
             for e in examples
         ]
 

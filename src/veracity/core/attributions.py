@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import Literal
 
 import numpy as np
 
-from .inputs import BoolArray, FloatArray, IntArray, Text
+from .inputs import BoolArray, FloatArray, IntArray, Span, Text
 
 Order = Literal["signed", "abs"]
+Unit = Literal["word", "ngram"]
+Kind = Literal["evidence", "counter"]
 
+WIDTHS = (2, 3, 4)
+"""How many words an n-gram may have (SPEC 3.8)."""
 
 RESOLUTION = 1e-6
 """Scores that differ by less than this share of the largest are ties: rounding, not meaning."""
@@ -22,8 +26,13 @@ RESOLUTION = 1e-6
 def ranking(scores: FloatArray, by: Order = "signed") -> IntArray:
     """Positions from most to least important; ties go to the earlier position (SPEC 0.4)."""
     values = np.abs(scores) if by == "abs" else np.asarray(scores, dtype=np.float64)
-    step = RESOLUTION * np.abs(values).max(initial=0.0)
-    return np.argsort(-np.round(values / step) if step > 0 else -values, kind="stable")
+    return np.argsort(-_in_steps(values, np.abs(values).max(initial=0.0)), kind="stable")
+
+
+def _in_steps(values: FloatArray, largest: float) -> FloatArray:
+    """Values as whole numbers of the smallest difference that counts."""
+    step = RESOLUTION * largest
+    return np.round(values / step) if step > 0 else values
 
 
 def count_from_ratio(ratio: float, n: int, how: Literal["ceil", "floor", "round"] = "ceil") -> int:
@@ -42,10 +51,41 @@ def count_from_ratio(ratio: float, n: int, how: Literal["ceil", "floor", "round"
 
 @dataclass(frozen=True)
 class Fragment:
-    """Words that a method presents as one piece of evidence."""
+    """Words that a method presents as one piece of evidence, or of counter-evidence."""
 
     positions: tuple[int, ...]
-    score: float
+    score: float  # signed as the words' scores are: positive supports the target
+    kind: Kind = "evidence"
+
+
+def spans_of(n: int, widths: Sequence[int]) -> list[Span]:
+    """Every span of these widths inside n words, by start, then by width."""
+    return [(i, i + w) for i in range(n) for w in sorted(set(widths)) if i + w <= n]
+
+
+def without_overlap(spans: Iterable[Span]) -> list[Span]:
+    """The spans that share no word with one taken before."""
+    taken: set[int] = set()
+    kept = []
+    for start, stop in spans:
+        if taken.isdisjoint(range(start, stop)):
+            taken.update(range(start, stop))
+            kept.append((start, stop))
+    return kept
+
+
+def distinct_words(owner: IntArray, coefficients: FloatArray) -> tuple[Fragment, ...]:
+    """A fragment per feature that several words may own, the strongest first; none for zeros."""
+    strengths = _in_steps(coefficients, np.abs(coefficients).max(initial=0.0))
+    return tuple(
+        Fragment(
+            tuple(np.flatnonzero(owner == i).tolist()),
+            float(coefficients[i]),
+            "evidence" if coefficients[i] > 0 else "counter",
+        )
+        for i in ranking(coefficients, "abs")
+        if strengths[i] != 0
+    )
 
 
 @dataclass(frozen=True)
@@ -55,18 +95,21 @@ class Attribution:
     input: Text
     target: int
     scores: FloatArray  # (words,) signed; positive supports the target
-    fragments: tuple[Fragment, ...] | None = None
+    fragments: tuple[Fragment, ...] | None = None  # in the method's own order, if it has any
+    level: Unit = "word"  # what its own fragments are
     base_value: float = math.nan
     output_value: float = math.nan
     method: str = ""
     notes: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.scores.shape != (self.input.n_features,):
+        n = self.input.n_features
+        if self.scores.shape != (n,):
             raise ValueError(
-                f"expected one score per word ({self.input.n_features}), "
-                f"got an array of shape {self.scores.shape}"
+                f"expected one score per word ({n}), got an array of shape {self.scores.shape}"
             )
+        if any(not 0 <= i < n for f in self.fragments or () for i in f.positions):
+            raise ValueError(f"expected fragments of words 0 to {n - 1}, got {self.fragments}")
 
     def top(self, k: int, by: Order = "signed") -> BoolArray:
         """A mask of the k most important features."""
@@ -74,17 +117,32 @@ class Attribution:
         chosen[ranking(self.scores, by)[:k]] = True
         return chosen
 
-    def evidence(self, m: int) -> list[Fragment]:
-        """At most m words that support the target, the strongest first."""
-        return self._strongest(m, self.scores)
+    def evidence(self, m: int, unit: Unit | None = None, any_sign: bool = False) -> list[Fragment]:
+        """At most m pieces that support the target, the strongest first (SPEC 3.8).
 
-    def counter_evidence(self, m: int) -> list[Fragment]:
-        """At most m words that oppose the target, the strongest first."""
-        return self._strongest(m, -self.scores)
+        Those that the method gave itself, in its order; of another unit, or where it gave none,
+        words or n-grams by their scores, and only positive ones unless any sign will do.
+        """
+        return self._pieces("evidence", m, unit, any_sign)
 
-    def _strongest(self, m: int, scores: FloatArray) -> list[Fragment]:
+    def counter_evidence(
+        self, m: int, unit: Unit | None = None, any_sign: bool = False
+    ) -> list[Fragment]:
+        """At most m pieces that oppose the target, the strongest first: `evidence` reversed."""
+        return self._pieces("counter", m, unit, any_sign)
+
+    def _pieces(self, kind: Kind, m: int, unit: Unit | None, any_sign: bool) -> list[Fragment]:
+        if self.fragments is not None and unit in (None, self.level):
+            return [f for f in self.fragments if f.kind == kind][:m]
+        spans = spans_of(len(self.scores), WIDTHS if unit == "ngram" else (1,))
+        sums = np.array([self.scores[start:stop].sum() for start, stop in spans])
+        largest = np.abs(self.scores).max(initial=0.0)
+        strengths = _in_steps(sums if kind == "evidence" else -sums, largest)
+        order = np.argsort(-strengths, kind="stable")  # ties: smaller start, then smaller width
+        ordered = (spans[i] for i in order if any_sign or strengths[i] > 0)
         return [
-            Fragment((int(i),), float(self.scores[i])) for i in ranking(scores)[:m] if scores[i] > 0
+            Fragment(tuple(range(start, stop)), float(self.scores[start:stop].sum()), kind)
+            for start, stop in without_overlap(ordered)[:m]
         ]
 
     def strengths(self) -> FloatArray:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from .errors import ModelError
 from .inputs import Alignment, BoolArray, FloatArray, Hiding, Text
 
 if TYPE_CHECKING:
@@ -74,9 +75,26 @@ class Stretching(Differentiable, Protocol):
 
 @runtime_checkable
 class Attentive(Classifier, Protocol):
-    """Weighs words by attention."""
+    """Weighs words by attention, in one way or several."""
 
-    def attention(self, inputs: Sequence[Text]) -> list[FloatArray]: ...  # per input: (words,)
+    @property
+    def attention_ways(self) -> tuple[str, ...]: ...  # the first is what is meant if none is named
+
+    def attention(
+        self, inputs: Sequence[Text], way: str | None = None
+    ) -> list[FloatArray]: ...  # per input: (words,)
+
+
+def attention_way(model: Attentive, way: str | None) -> str:
+    """The way asked for, or the model's first; a sentence if it has no such way."""
+    if way is None:
+        return model.attention_ways[0]
+    if way not in model.attention_ways:
+        raise ModelError(
+            f"expected a model with attention by {way}; this one has attention only by "
+            f"{', '.join(model.attention_ways)}"
+        )
+    return way
 
 
 ABILITIES: dict[str, type] = {

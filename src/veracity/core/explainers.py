@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from .attributions import Attribution
-from .classifiers import Classifier
+from .classifiers import Classifier, ability_name
 from .examples import Dataset
 from .inputs import Text
 from .plugins import Plugin
@@ -33,6 +33,10 @@ class Explainer(Plugin, ABC):
         rngs: Sequence[np.random.Generator],
     ) -> list[Attribution]:
         """One attribution per input; every input has at least one word."""
+
+    def missing(self, model: Classifier) -> str | None:
+        """What the method needs and this model lacks; methods with options may need more."""
+        return None if isinstance(model, self.needs) else ability_name(self.needs)
 
     def fitted(self, model: Classifier, train: Dataset) -> Self:
         """Methods that learn from training data override this."""

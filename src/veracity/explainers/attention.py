@@ -4,22 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import ClassVar, Literal, cast
 
 import numpy as np
 
 from ..core.attributions import Attribution
 from ..core.classifiers import Attentive, Classifier
 from ..core.explainers import Explainer
-from ..core.inputs import Text
+from ..core.inputs import FloatArray, Text
 from ..engine.tally import asked
 
 
 @dataclass(frozen=True)
 class Attention(Explainer):
-    """The model's own attention; unsigned and the same for every label."""
+    """The model's own attention; unsigned and the same for every label.
+
+    `layers=rollout` follows it through all layers of a transformer; `product` multiplies a word's
+    weight by that of its sentence, in models that weigh both; `renormalise` makes the weights of a
+    text's words sum to 1.
+    """
 
     needs: ClassVar[type] = Attentive
+
+    layers: Literal["last", "rollout"] = "last"
+    product: bool = False
+    renormalise: bool = False
+
+    def __post_init__(self) -> None:
+        if self.layers == "rollout" and self.product:
+            raise ValueError(
+                "expected layers=rollout, for transformers, or product=True, for models that weigh "
+                "sentences; got both"
+            )
+
+    @property
+    def _way(self) -> str | None:
+        """What the model is asked for by name; None is what it does when nothing is said."""
+        return "product" if self.product else "rollout" if self.layers == "rollout" else None
+
+    def missing(self, model: Classifier) -> str | None:
+        lacking = super().missing(model)
+        if lacking or self._way is None:
+            return lacking
+        ways = cast(Attentive, model).attention_ways
+        return None if self._way in ways else f"attention by {self._way}, not by {', '.join(ways)}"
 
     def explain(
         self,
@@ -28,9 +56,13 @@ class Attention(Explainer):
         targets: Sequence[int],
         rngs: Sequence[np.random.Generator],
     ) -> list[Attribution]:
-        weights = cast(Attentive, model).attention(inputs)
+        weights = cast(Attentive, model).attention(inputs, self._way)
         asked(len(inputs))
         return [
-            Attribution(text, target, scores)
+            Attribution(text, target, self._scaled(scores))
             for text, target, scores in zip(inputs, targets, weights, strict=True)
         ]
+
+    def _scaled(self, scores: FloatArray) -> FloatArray:
+        total = scores.sum()
+        return scores / total if self.renormalise and total > 0 else scores

@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..core.attributions import Attribution
+from ..core.attributions import Attribution, distinct_words
 from ..core.classifiers import Classifier
 from ..core.explainers import Explainer
 from ..core.inputs import BoolArray, FloatArray, Hiding, IntArray, Text
@@ -81,6 +81,7 @@ class Lime(Explainer):
                 text,
                 target,
                 fit.coefficients[owner],
+                distinct_words(owner, fit.coefficients) if self.bow else None,
                 base_value=fit.intercept,
                 output_value=whole,
                 notes={"r2": fit.r2, "stability": fit.stability, "questions": float(asked)},

@@ -8,17 +8,24 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..core.attributions import Attribution
+from ..core.attributions import WIDTHS, Attribution, Fragment, Kind, Unit, spans_of, without_overlap
 from ..core.classifiers import Classifier
 from ..core.explainers import Explainer
-from ..core.inputs import Text
+from ..core.inputs import Span, Text
 
 
 @dataclass(frozen=True)
 class RandomScores(Explainer):
-    """Scores drawn from a normal distribution, whatever the text: the baseline."""
+    """Words, or n-grams, drawn at random for and against, whatever the text: the baseline."""
 
     baseline: ClassVar[bool] = True
+
+    unit: Unit = "word"
+    widths: tuple[int, ...] = WIDTHS
+
+    def __post_init__(self) -> None:
+        if not self.widths or min(self.widths) < 1:
+            raise ValueError(f"expected widths of at least one word, got {self.widths}")
 
     def explain(
         self,
@@ -27,7 +34,36 @@ class RandomScores(Explainer):
         targets: Sequence[int],
         rngs: Sequence[np.random.Generator],
     ) -> list[Attribution]:
+        draw = self._words if self.unit == "word" else self._ngrams
         return [
-            Attribution(text, target, rng.normal(size=text.n_features))
-            for text, target, rng in zip(inputs, targets, rngs, strict=True)
+            draw(text, target, rng) for text, target, rng in zip(inputs, targets, rngs, strict=True)
         ]
+
+    def _words(self, text: Text, target: int, rng: np.random.Generator) -> Attribution:
+        """Half of the words speak for the target, so that both sides have m of 2m words."""
+        n = text.n_features
+        supports = rng.permutation(n) < (n + 1) // 2
+        return Attribution(text, target, np.abs(rng.normal(size=n)) * np.where(supports, 1.0, -1.0))
+
+    def _ngrams(self, text: Text, target: int, rng: np.random.Generator) -> Attribution:
+        n = text.n_features
+        scores = np.zeros(n)
+        fragments: list[Fragment] = []
+        sides: tuple[tuple[Kind, float], ...] = (("evidence", 1.0), ("counter", -1.0))
+        for kind, sign in sides:
+            spans = drawn_spans(n, self.widths, rng)
+            sizes = np.sort(np.abs(rng.normal(size=len(spans))))[::-1]
+            for (start, stop), size in zip(spans, sizes, strict=True):
+                fragments.append(Fragment(tuple(range(start, stop)), float(sign * size), kind))
+                scores[start:stop] += sign * size / (stop - start)
+        return Attribution(text, target, scores, tuple(fragments), "ngram")
+
+
+def drawn_spans(n: int, widths: Sequence[int], rng: np.random.Generator) -> list[Span]:
+    """Spans in the order in which they are drawn, each width alike and then each start alike,
+    passing over those that share a word with an earlier one, until no further span fits."""
+    spans = spans_of(n, widths)
+    starts = np.array([n - (stop - start) + 1 for start, stop in spans])
+    # a race of clocks, each ringing in proportion to its chance, draws without replacement
+    order = np.argsort(rng.exponential(size=len(spans)) * starts, kind="stable")
+    return without_overlap(spans[i] for i in order)

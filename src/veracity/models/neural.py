@@ -8,6 +8,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -15,7 +16,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from ..core.classifiers import Embedded
+from ..core.classifiers import Embedded, attention_way
 from ..core.errors import ModelError
 from ..core.examples import Dataset
 from ..core.files import written_whole
@@ -125,9 +126,13 @@ class NeuralText(nn.Module):
 
     # ---- Differentiable ---------------------------------------------------------------------
 
+    def read(self, inputs: Sequence[Text]) -> tuple[Tensor, Tensor]:
+        """The words' numbers, padded, and which are no padding. (batch, words) both"""
+        return self._padded([np.array(self.vocabulary.ids(t.words)) for t in inputs])
+
     def embed(self, inputs: Sequence[Text]) -> Embedded:
         """One piece per word; a text without words is one unknown piece that no word owns."""
-        ids, present = self._padded([np.array(self.vocabulary.ids(t.words)) for t in inputs])
+        ids, present = self.read(inputs)
         lengths = torch.tensor([t.n_features for t in inputs], device=self.device)
         feature = torch.arange(ids.shape[1], device=self.device) < lengths[:, None]
         alignments = tuple(Alignment.identity(t.n_features) for t in inputs)
@@ -177,16 +182,24 @@ class StretchingText(NeuralText):
 class AttentiveText(NeuralText):
     """A network that weighs words by attention."""
 
-    def attention(self, inputs: Sequence[Text]) -> list[FloatArray]:
-        """The weights of each text's words; they sum to 1 (SPEC 3.12)."""
+    attention_ways: ClassVar[tuple[str, ...]] = ("words",)
+
+    def attention(self, inputs: Sequence[Text], way: str | None = None) -> list[FloatArray]:
+        """The weights of each text's words (SPEC 3.12)."""
+        chosen = attention_way(self, way)
         found: list[FloatArray] = [np.zeros(0)] * len(inputs)
         with torch.inference_mode(), evaluating(self):
             for batch in by_length([t.n_features for t in inputs]):
                 embedded = self.embed([inputs[i] for i in batch])
-                weights = self.network.attention(embedded.values, embedded.present)  # type: ignore[operator]
+                weights = self.weights(embedded, chosen)
                 for i, row in zip(batch, weights.double().cpu().numpy(), strict=True):
                     found[i] = row[: inputs[i].n_features]
         return found
+
+    def weights(self, embedded: Embedded, way: str) -> Tensor:
+        """What the network gives each word, 0 at padding. → (batch, words)"""
+        weights: Tensor = self.network.attention(embedded.values, embedded.present)  # type: ignore[operator]
+        return weights
 
 
 @dataclass(frozen=True)
@@ -204,9 +217,18 @@ class NeuralArchitecture(Architecture):
         """The layers between embedded words and logits."""
 
     def start(self, train: Dataset, *, seed: int) -> NeuralText:
-        words = Vocabulary.learnt((e.input.words for e in train), self.vocabulary)
+        words = self.known_words(train)
         table = embedding_table(self.embeddings, words, self.size, seed)
         return self._model(words, train.labels, table, seed)
+
+    def known_words(self, train: Dataset) -> Vocabulary:
+        return Vocabulary.learnt((e.input.words for e in train), self.vocabulary)
+
+    def kind(self, network: nn.Module) -> type[NeuralText]:
+        """The class whose abilities this network has."""
+        if hasattr(network, "attention"):
+            return AttentiveText
+        return StretchingText if hasattr(network, "stretched") else NeuralText
 
     def load(self, folder: Path, labels: Sequence[str]) -> NeuralText:
         try:
@@ -226,9 +248,4 @@ class NeuralArchitecture(Architecture):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             network = self.network(table.shape[1], len(labels))
-        kind = NeuralText
-        if hasattr(network, "attention"):
-            kind = AttentiveText
-        elif hasattr(network, "stretched"):
-            kind = StretchingText
-        return kind(self, words, labels, table, network)
+        return self.kind(network)(self, words, labels, table, network)

@@ -7,13 +7,13 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..core.classifiers import Embedded
+from ..core.classifiers import Embedded, attention_way
 from ..core.errors import MissingExtra, ModelError
 from ..core.inputs import MASK_WORD, Alignment, BoolArray, FloatArray, Hiding, IntArray, Text
 from ..engine.batches import by_length, distinct_rows
@@ -179,9 +179,12 @@ class DifferentiableTransformer(TransformerText):
 class AttentiveTransformer(DifferentiableTransformer):
     """A transformer that shows its attention."""
 
-    def attention(self, inputs: Sequence[Text]) -> list[FloatArray]:
-        """Last layer, row of the first piece, mean over heads; special pieces dropped, pieces of a
-        word summed, not renormalised (SPEC 3.12)."""
+    attention_ways: ClassVar[tuple[str, ...]] = ("last layer", "rollout")
+
+    def attention(self, inputs: Sequence[Text], way: str | None = None) -> list[FloatArray]:
+        """Row of the first piece, mean over heads; special pieces dropped, pieces of a word summed,
+        not renormalised (SPEC 3.12)."""
+        chosen = attention_way(self, way)
         found: list[FloatArray] = [np.zeros(0)] * len(inputs)
         pieces = [self._pieces(text) for text in inputs]
         with torch.inference_mode(), evaluating(self), showing_attention(self.model):
@@ -192,10 +195,22 @@ class AttentiveTransformer(DifferentiableTransformer):
                     attention_mask=(ids != self.pad).long(),
                     output_attentions=True,
                 )
-                rows = answer.attentions[-1].double().mean(dim=1)[:, 0].cpu().numpy()
-                for i, row in zip(batch, rows, strict=True):
+                layers = [layer.double().mean(dim=1) for layer in answer.attentions]
+                rows = layers[-1][:, 0] if chosen == "last layer" else rollout(layers)
+                for i, row in zip(batch, rows.cpu().numpy(), strict=True):
                     found[i] = pieces[i][1].to_words(row)
         return found
+
+
+def rollout(layers: Sequence[Tensor]) -> Tensor:
+    """How much of each piece reaches the first through all layers, if each layer takes half from
+    the piece itself and half by attention (Abnar & Zuidema). layers (batch, pieces, pieces) →
+    (batch, pieces)"""
+    row = torch.zeros_like(layers[0][:, :1])
+    row[:, 0, 0] = 1.0
+    for layer in reversed(layers):  # only the first row of the product is wanted: from the left
+        row = (row @ layer + row) / 2
+    return row.squeeze(1)
 
 
 @contextlib.contextmanager

@@ -197,6 +197,10 @@ class _Page:
     def explained(self) -> int:
         return sum(len(t.sentences) for t in self.texts)
 
+    @property
+    def has_ngrams(self) -> bool:
+        return any(s.ngrams for t in self.texts for s in t.sentences)
+
     def disputed(self, texts: Explained) -> list[tuple[Sentence, int | None]]:
         """The five sentences with the least agreement, and where they stand on the page."""
         least = [s for s in least_agreed(texts.sentences) if not math.isnan(s.agreement)][:5]

@@ -93,10 +93,43 @@
     return node;
   }
 
+  // words on a method's own n-grams get lines: over them for evidence, dotted below for the rest
+  function lines(ngrams) {
+    const classes = new Map();
+    const add = (place, name) => classes.set(place, (classes.get(place) || new Set()).add(name));
+    for (const kind of ["evidence", "counter"]) {
+      for (const { words } of ngrams[kind]) {
+        for (const i of words) {
+          add(i, kind);
+          if (words.includes(i - 1)) add(`gap ${i}`, kind);
+          else add(i, `${kind}-starts`);
+          if (!words.includes(i + 1)) add(i, `${kind}-ends`);
+        }
+      }
+    }
+    return (place) => [...(classes.get(place) || [])];
+  }
+
+  function spelt(ngram, pieces) {
+    const joined = ngram.words.map((i, n) => {
+      const gap = n === 0 ? "" : ngram.words[n - 1] === i - 1 ? pieces[2 * i] : " … ";
+      return gap + pieces[2 * i + 1];
+    });
+    const text = joined.length ? `“${joined.join("")}”` : "beyond the words kept";
+    return `${text} ${figure(ngram.score)}`;
+  }
+
+  function listed(ngrams, pieces) {
+    const said = (kind) => ngrams[kind].map((ngram) => spelt(ngram, pieces)).join(", ") || "none";
+    return `Evidence: ${said("evidence")}. Counter-evidence: ${said("counter")}`;
+  }
+
   function rowOf(item, method, limit) {
     const { pieces } = data.texts[item.text];
     const scores = item.scores[method];
-    const top = strongest(scores);
+    const ngrams = item.ngrams[method];
+    const top = ngrams ? [] : strongest(scores);
+    const marks = lines(ngrams || { evidence: [], counter: [] });
     const largest = scores.reduce((most, score) => Math.max(most, Math.abs(score || 0)), 0);
     const row = make("div", "row");
     row.dataset.method = method;
@@ -106,11 +139,18 @@
     said.dir = "auto";
     const shown = Math.min(limit, scores.length);
     for (let i = 0; i < shown; i += 1) {
-      said.append(pieces[2 * i], wordNode(pieces[2 * i + 1], scores[i], i, largest, top.indexOf(i)));
+      const gap = marks(`gap ${i}`);
+      const word = wordNode(pieces[2 * i + 1], scores[i], i, largest, top.indexOf(i));
+      word.classList.add(...marks(i));
+      said.append(gap.length ? make("span", gap.join(" "), pieces[2 * i]) : pieces[2 * i], word);
     }
     const clipped = shown < scores.length;
     said.append(clipped ? " …" : pieces[2 * scores.length] || "");
     row.append(said);
+    if (ngrams) {
+      row.append(make("p", "strongest", listed(ngrams, pieces)));
+      return row;
+    }
     const names = top.map((i) => `${pieces[2 * i + 1]} ${figure(scores[i])}`).join(", ");
     row.append(make("p", clipped ? "strongest" : "sr", names ? `Strongest: ${names}` : "All scores are zero or not defined"));
     return row;

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.attributions import Fragment, Kind
 from ..core.examples import Example
 from ..core.inputs import FloatArray, Text
 from ..results.run import Run
@@ -18,6 +19,9 @@ from .scoreboard import baselines_of
 
 SHOWN = 200
 """So many sentences at most, shared out among the models."""
+
+NGRAMS = 3
+"""So many n-grams of each kind are shown of a method that gives its own."""
 
 _PIECE = 2000  # characters of one word or gap: no real one is longer
 _LARGEST = 0.2  # no sentence takes more than this share of the room
@@ -33,6 +37,7 @@ class Sentence:
     target: int
     agreement: float
     scores: Mapping[str, FloatArray]
+    ngrams: Mapping[str, tuple[Fragment, ...]]  # of the methods that give their own
 
 
 @dataclass(frozen=True)
@@ -77,6 +82,13 @@ def _of_model(run: Run, model: str, examples: Sequence[Example]) -> Explained:
             next(int(rows[example.id]["target"]) for rows in stored.values() if example.id in rows),
             agreed.by_example[example.id],
             {m: rows[example.id] for m, rows in scores.items() if example.id in rows},
+            {
+                m: rows[example.id]["fragments"]
+                for m, rows in stored.items()
+                if example.id in rows
+                and rows[example.id]["level"] == "ngram"
+                and rows[example.id]["fragments"] is not None
+            },
         )
         for example in examples
         if example.id in agreed.by_example
@@ -179,7 +191,25 @@ def _item(run: Run, sentence: Sentence, text: int, pieces: int) -> dict[str, Any
             numbers[method]: [_short(v) for v in scores[: pieces // 2].tolist()]
             for method, scores in sentence.scores.items()
         },
+        "ngrams": {
+            numbers[method]: {
+                "evidence": _ngrams(fragments, "evidence", pieces // 2),
+                "counter": _ngrams(fragments, "counter", pieces // 2),
+            }
+            for method, fragments in sentence.ngrams.items()
+        },
     }
+
+
+def _ngrams(fragments: Sequence[Fragment], kind: Kind, kept: int) -> list[dict[str, Any]]:
+    """A method's first n-grams of one kind; without words where the page does not hold them."""
+    return [
+        {
+            "words": list(f.positions) if max(f.positions, default=0) < kept else [],
+            "score": _short(f.score),
+        }
+        for f in [f for f in fragments if f.kind == kind][:NGRAMS]
+    ]
 
 
 def _short(value: float) -> float | None:

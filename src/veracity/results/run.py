@@ -7,14 +7,14 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core.attributions import Attribution
+from ..core.attributions import Attribution, Fragment
 from ..core.errors import RunError
 from ..core.examples import Dataset, Example
 from ..core.files import LOCK, written_whole
@@ -171,8 +171,16 @@ class Run:
         cost: tuple[float, float],
     ) -> None:
         """Seconds and questions are shared out evenly over the batch that they were spent on."""
+        import pyarrow as pa
+
         n = len(found)
         seconds, questions = cost
+        piece = [
+            ("positions", pa.list_(pa.int64())),
+            ("score", pa.float64()),
+            ("kind", pa.string()),
+        ]
+        own = [None if a.fragments is None else list(map(asdict, a.fragments)) for _, a in found]
         write_table(
             path,
             {
@@ -181,6 +189,9 @@ class Run:
                 "example": [e.id for e, _ in found],
                 "target": [a.target for _, a in found],
                 "scores": [a.scores for _, a in found],
+                "level": [a.level for _, a in found],
+                # typed, since parts without a single fragment must have the same columns
+                "fragments": pa.array(own, type=pa.list_(pa.struct(piece))),
                 "base_value": [float(a.base_value) for _, a in found],
                 "output_value": [float(a.output_value) for _, a in found],
                 "notes": [json.dumps({k: float(v) for k, v in a.notes.items()}) for _, a in found],
@@ -253,11 +264,11 @@ class Run:
         }
 
     def attributions(self, model: str, explainer: str) -> dict[str, dict[str, Any]]:
-        """Stored attributions by example: target, scores, base_value, output_value, notes."""
+        """Stored attributions by example, as `read_attributions` gives them."""
         return {
-            r["example"]: {**r, "scores": np.array(r["scores"]), "notes": json.loads(r["notes"])}
+            example: row
             for path in sorted(self.attribution_part(model, explainer, 0).parent.glob("*.parquet"))
-            for r in read_table(path).to_pylist()
+            for example, row in read_attributions(path).items()
         }
 
     def scores(self) -> pa.Table:
@@ -335,6 +346,25 @@ def read_table(path: Path, columns: list[str] | None = None) -> pa.Table:
             f"the part {path} is damaged ({str(error).splitlines()[0]}). Give the audit command "
             "again: it computes damaged and missing parts anew and keeps the rest"
         ) from None
+
+
+def read_attributions(path: Path) -> dict[str, dict[str, Any]]:
+    """One part's attributions by example: target, scores, fragments, level, base_value,
+    output_value, notes. Older runs have no fragments."""
+    return {
+        r["example"]: {
+            **r,
+            "scores": np.array(r["scores"], dtype=np.float64),
+            "level": r.get("level", "word"),
+            "fragments": None
+            if r.get("fragments") is None
+            else tuple(
+                Fragment(tuple(f["positions"]), f["score"], f["kind"]) for f in r["fragments"]
+            ),
+            "notes": json.loads(r["notes"]),
+        }
+        for r in read_table(path).to_pylist()
+    }
 
 
 def is_whole(path: Path) -> bool:
