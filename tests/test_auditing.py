@@ -314,7 +314,7 @@ def test_wrong_wishes_are_told_before_anything_is_written(
     wishes: list[tuple[Any, Dataset, str, str, type[Exception], str]] = [
         (cnn, small, "atention", "all", PluginError, "did you mean 'attention'"),
         (cnn, small, "attention", "all", ModelError, "attention needs a model with attention"),
-        (bag, small, "gradient", "all", ModelError, "would work: shap, lime"),
+        (bag, small, "gradient", "all", ModelError, "would work: lime, occlusion"),
         (cnn, small, "lime", "erasur", PluginError, "did you mean 'erasure'"),
         (cnn, plain, "lime", "feature_overlap", DataError, "truth masks of the kind 'rationale'"),
         (cnn, small, "lime", "accuracy", PluginError, "at least one metric that tests"),
@@ -362,7 +362,7 @@ def test_targets(cnn: Any, small: Dataset, tmp_path: Path) -> None:
         run = audit(
             cnn, small, "occlusion", "erasure", out=tmp_path / str(target), target=target
         ).run
-        rows = run.attributions("NeuralText", "occlusion")
+        rows = run.attributions("text_cnn", "occlusion")
         assert [rows[e.id]["target"] for e in small] == expected
     with pytest.raises(DataError, match="label number below 2"):
         veracity.explain(cnn, "great", "occlusion", target=5)

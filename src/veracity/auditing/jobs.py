@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +17,7 @@ from ..core.inputs import FloatArray
 from ..core.metrics import Case, Metric
 from ..engine.asking import probabilities
 from ..engine.executors import Executor
+from ..engine.memory import Memory, remembering
 from ..engine.tally import counting
 from ..results.run import Run, is_whole, read_attributions, read_table
 from .explaining import Target, attributions, chosen_targets
@@ -73,6 +74,7 @@ class Work:
     batches: Sequence[Sequence[int]]
     target: Target
     seed: int
+    memory: Memory = field(default_factory=Memory)
 
     def __call__(self, job: _Job) -> _Done:
         examples = [self.data.examples[i] for i in self.batches[job.batch]]
@@ -139,7 +141,10 @@ class Work:
                 Case(e, model, row, a) for e, row, a in zip(examples, answers, found, strict=True)
             ]
             for metric, part in missing:
-                rows = metric.score(cases)
+                # metrics ask much the same of different methods; methods themselves do not share,
+                # or the one that comes first would seem the slowest
+                with remembering(self.memory):
+                    rows = metric.score(cases)
                 named = [(e.id, row) for e, row in zip(examples, rows, strict=True)]
                 self.run.write_scores(part, job.model, explainer, metric.spec, named)
         return len(missing), len(parts) - len(missing)
@@ -168,12 +173,14 @@ def carry_out(
     left_out = {(s["model"], s["explainer"]) for s in skipped}
     places = range(len(work.batches))
     predict = [_Job(model, b) for model in work.models for b in places]
+    # a batch goes through all methods before the next: what metrics ask about it is remembered,
+    # and from what is done can be told how long the rest will take
     explain_jobs = [
         _Job(model, b, i)
         for model in work.models
+        for b in places
         for i, explainer in enumerate(work.explainers)
         if (model, explainer.spec) not in left_out
-        for b in places
     ]
     total = len(predict) + len(explain_jobs)
     done = computed = reused = 0

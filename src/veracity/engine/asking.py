@@ -10,6 +10,7 @@ import numpy as np
 from ..core.classifiers import Classifier, Maskable
 from ..core.errors import ModelError
 from ..core.inputs import MASK_WORD, BoolArray, FloatArray, Hiding, IntArray, Text
+from .memory import recalled
 from .tally import asked
 
 TEXTS_AT_ONCE = 2048
@@ -23,12 +24,14 @@ UNKNOWN = Text.of_words([MASK_WORD])
 
 def probabilities(model: Classifier, inputs: Sequence[Text]) -> FloatArray:
     """The model's answers, checked for shape and sense; equal texts are asked once."""
-    places: dict[Text, int] = {}
-    which = [places.setdefault(text, len(places)) for text in inputs]
-    if not places:
+    if not inputs:
         return np.zeros((0, len(model.labels)))
-    asked(len(places))
-    return checked(model, model.probabilities(list(places)), len(places))[which]
+    asked(len(set(inputs)))
+
+    def ask(places: list[int]) -> FloatArray:
+        return checked(model, model.probabilities([inputs[i] for i in places]), len(places))
+
+    return recalled(model, inputs, ask, len(model.labels))
 
 
 def masked_probabilities(

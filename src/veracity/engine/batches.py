@@ -4,19 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..core.inputs import IntArray
-
 WORDS_AT_ONCE = 4096
 """How many padded words one pass through a model may hold."""
-
-
-def distinct_rows(rows: Sequence[IntArray]) -> tuple[list[IntArray], list[int]]:
-    """The different rows and where each row went: what reads alike is asked once and gets, to the
-    last digit, one answer."""
-    places: dict[bytes, int] = {}
-    which = [places.setdefault(row.tobytes(), len(places)) for row in rows]
-    first = {place: row for row, place in zip(reversed(rows), reversed(which), strict=True)}
-    return [first[i] for i in range(len(places))], which
 
 
 def by_length(lengths: Sequence[int], budget: int = WORDS_AT_ONCE) -> Iterator[list[int]]:

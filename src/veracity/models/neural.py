@@ -21,8 +21,9 @@ from ..core.errors import ModelError
 from ..core.examples import Dataset
 from ..core.files import written_whole
 from ..core.inputs import Alignment, BoolArray, FloatArray, Hiding, IntArray, Text
-from ..engine.batches import by_length, distinct_rows
+from ..engine.batches import by_length
 from ..engine.gradients import evaluating
+from ..engine.memory import recalled
 from .architecture import Architecture
 from .embeddings import embedding_table
 from .vocabulary import PAD_ID, UNKNOWN_ID, Vocabulary
@@ -48,6 +49,11 @@ class NeuralText(nn.Module):
         )
         self.embedding.weight.requires_grad_(architecture.tuned)
         self.network = network
+
+    @property
+    def name(self) -> str:
+        """What a run calls this model when nobody names it."""
+        return self.architecture.plugin_name()
 
     @property
     def device(self) -> torch.device:
@@ -109,13 +115,16 @@ class NeuralText(nn.Module):
         return found
 
     def _answers(self, given: Sequence[IntArray]) -> FloatArray:
-        rows, which = distinct_rows(given)
-        found = np.zeros((len(rows), len(self.labels)))
-        with torch.inference_mode(), evaluating(self):
-            for batch in by_length([len(row) for row in rows]):
-                ids, present = self._padded([rows[i] for i in batch])
-                found[batch] = torch.softmax(self(ids, present).double(), dim=-1).cpu().numpy()
-        return found[which]
+        def ask(places: list[int]) -> FloatArray:
+            rows = [given[i] for i in places]
+            found = np.zeros((len(rows), len(self.labels)))
+            with torch.inference_mode(), evaluating(self):
+                for batch in by_length([len(row) for row in rows]):
+                    ids, present = self._padded([rows[i] for i in batch])
+                    found[batch] = torch.softmax(self(ids, present).double(), dim=-1).cpu().numpy()
+            return found
+
+        return recalled(self, [row.tobytes() for row in given], ask, len(self.labels))
 
     def _padded(self, rows: Sequence[IntArray]) -> tuple[Tensor, Tensor]:
         lengths = np.array([len(row) for row in rows])

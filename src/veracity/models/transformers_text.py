@@ -16,8 +16,9 @@ from torch import Tensor, nn
 from ..core.classifiers import Embedded, attention_way
 from ..core.errors import MissingExtra, ModelError
 from ..core.inputs import MASK_WORD, Alignment, BoolArray, FloatArray, Hiding, IntArray, Text
-from ..engine.batches import by_length, distinct_rows
+from ..engine.batches import by_length
 from ..engine.gradients import evaluating
+from ..engine.memory import recalled
 
 LONGEST = 512
 """Pieces beyond this are not read; their words score zero."""
@@ -104,14 +105,18 @@ class TransformerText(nn.Module):
         return ids, Alignment.by_offsets(offsets, text.spans)
 
     def _answers(self, given: Sequence[IntArray]) -> FloatArray:
-        rows, which = distinct_rows(given)
-        found = np.zeros((len(rows), len(self.labels)))
-        with torch.inference_mode(), evaluating(self):
-            for batch in by_length([len(row) for row in rows]):
-                ids = self._padded([rows[i] for i in batch])
-                logits = self.model(input_ids=ids, attention_mask=(ids != self.pad).long()).logits
-                found[batch] = torch.softmax(logits.double(), dim=-1).cpu().numpy()
-        return found[which]
+        def ask(places: list[int]) -> FloatArray:
+            rows = [given[i] for i in places]
+            found = np.zeros((len(rows), len(self.labels)))
+            with torch.inference_mode(), evaluating(self):
+                for batch in by_length([len(row) for row in rows]):
+                    ids = self._padded([rows[i] for i in batch])
+                    present = (ids != self.pad).long()
+                    logits = self.model(input_ids=ids, attention_mask=present).logits
+                    found[batch] = torch.softmax(logits.double(), dim=-1).cpu().numpy()
+            return found
+
+        return recalled(self, [row.tobytes() for row in given], ask, len(self.labels))
 
     def _padded(self, rows: Sequence[IntArray]) -> Tensor:
         ids = np.full((len(rows), max(len(row) for row in rows)), self.pad, dtype=np.int64)
