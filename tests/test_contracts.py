@@ -35,7 +35,11 @@ REGISTRIES: dict[str, Registry[Any]] = {
 }
 
 # the smallest settings under which a method still does all that it does
-QUICK = {"lime": "lime(samples=60)", "kernel_shap": "kernel_shap(samples=60)"}
+QUICK = {
+    "lime": "lime(samples=60)",
+    "kernel_shap": "kernel_shap(samples=60)",
+    "hge_cnn": "hge_cnn(embeddings=random, size=50)",
+}
 
 # on toy models the answer hardly moves between the ends of the path, and 5 % of that is nothing
 pytestmark = pytest.mark.filterwarnings("ignore:integrated_gradients")
@@ -205,7 +209,7 @@ def test_plugins_are_what_their_files_say(kind: str, name: str) -> None:
 
 @pytest.mark.parametrize("name", [n for n in architectures.names() if n != "transformer"])
 def test_architectures_train_and_repeat(name: str, made: Splits) -> None:
-    architecture = architectures.make(name)
+    architecture = architectures.make(QUICK.get(name, name))
     quick = dataclasses.replace(architecture.training, epochs=1)
     small = made.train.select(range(64))
     models = [train(architecture, small, made.validation, training=quick).model for _ in range(2)]

@@ -126,9 +126,11 @@ def save_model(
 ) -> None:
     """A folder that `load_model` reads; the record is written last, when all else is there."""
     model.save(folder)
+    # a model's own architecture has numbers where the one asked for left them to the data
+    settled = getattr(model, "architecture", architecture)
     content = {
         "format": FORMAT,
-        "architecture": architecture.spec,
+        "architecture": settled.spec,
         "labels": list(model.labels),
         **record,
     }

@@ -8,6 +8,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import torch
@@ -161,10 +162,14 @@ class NeuralArchitecture(Architecture):
     def network(self, size: int, n_labels: int) -> nn.Module:
         """The layers between embedded words and logits."""
 
+    def settled(self, train: Dataset) -> Self:
+        """These settings with a number wherever they leave one to the training data."""
+        return self
+
     def start(self, train: Dataset, *, seed: int) -> NeuralText:
         words = Vocabulary.learnt((e.input.words for e in train), self.vocabulary)
         table = embedding_table(self.embeddings, words, self.size, seed)
-        return self._model(words, train.labels, table, seed)
+        return self.settled(train)._model(words, train.labels, table, seed)
 
     def load(self, folder: Path, labels: Sequence[str]) -> NeuralText:
         try:

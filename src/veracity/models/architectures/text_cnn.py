@@ -1,12 +1,15 @@
-"""Convolution over words (SPEC 1.1)."""
+"""Convolution over words (SPEC 1.1 to 1.3)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal, Self
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ...core.examples import Dataset
 from ..architecture import head, sigmoid_logits
 from ..neural import NeuralArchitecture
 
@@ -18,6 +21,27 @@ class TextCnn(NeuralArchitecture):
     widths: tuple[int, ...] = (3, 4, 5)
     filters: int = 100
     sigmoid: bool = False
+    hidden: int = 0
+    padding: Literal["valid", "same"] = "valid"
+    length: int | Literal["mean"] | None = None
+
+    def __post_init__(self) -> None:
+        if not self.widths or min(self.widths) < 1:
+            raise ValueError(f"expected widths of at least one word, got {self.widths}")
+        if self.filters < 1 or self.hidden < 0:
+            raise ValueError(
+                f"expected at least one filter and no fewer than 0 hidden units, got "
+                f"{self.filters} and {self.hidden}"
+            )
+        if isinstance(self.length, int) and self.length < 1:
+            raise ValueError(f"expected a length of at least one word, got {self.length}")
+
+    def settled(self, train: Dataset) -> Self:
+        """The mean length of the training texts becomes a number, and is saved as one."""
+        if self.length != "mean":
+            return self
+        mean = float(np.mean([e.input.n_features for e in train]))
+        return replace(self, length=max(1, int(mean + 0.5)))
 
     def network(self, size: int, n_labels: int) -> nn.Module:
         return ConvolutionNetwork(self, size, n_labels)
@@ -28,31 +52,55 @@ class ConvolutionNetwork(nn.Module):
 
     def __init__(self, settings: TextCnn, size: int, n_labels: int) -> None:
         super().__init__()
+        if isinstance(settings.length, str):
+            raise ValueError("length=mean is known only once a model is trained; give a number")
         self.convolutions = nn.ModuleList(
             nn.Conv1d(size, settings.filters, width) for width in settings.widths
         )
-        self.longest = max(settings.widths)
+        self.widths = settings.widths
+        self.same = settings.padding == "same"
+        self.length = settings.length
+        # the fewest rows that are convolved: every filter must find one place at least
+        self.fewest = max(1 if self.same else max(settings.widths), settings.length or 0)
+        pooled = settings.filters * len(settings.widths)
+        self.dense = nn.Linear(pooled, settings.hidden) if settings.hidden else None
         self.dropout = nn.Dropout(settings.dropout)
-        self.head = head(settings.filters * len(settings.widths), n_labels, settings.sigmoid)
+        self.head = head(settings.hidden or pooled, n_labels, settings.sigmoid)
         self.sigmoid = settings.sigmoid
 
     def forward(self, values: Tensor, present: Tensor) -> Tensor:
-        logits: Tensor = self.head(self.dropout(self.pooled(values, present)))
-        return sigmoid_logits(logits) if self.sigmoid else logits
+        return self.decided(self.pooled(values, present))
 
     def pooled(self, values: Tensor, present: Tensor) -> Tensor:
         """(batch, words, size) → (batch, filters of all widths)"""
-        # texts shorter than the widest filter are padded with zeros up to its width
-        lengths = present.sum(dim=1).clamp(min=self.longest)
-        missing = max(0, self.longest - values.shape[1])
+        maps = [rows for rows, _ in self.rows(values, present)]
+        return torch.cat([rows.max(dim=1).values for rows in maps], dim=1)
+
+    def rows(self, values: Tensor, present: Tensor) -> list[tuple[Tensor, Tensor]]:
+        """Per width: activations (batch, rows, filters) and which rows are a text's own."""
+        values, present = values[:, : self.length], present[:, : self.length]
+        # rows over a text's own padding count, rows over a neighbour's do not
+        lengths = present.sum(dim=1).clamp(min=self.fewest)
+        missing = max(0, self.fewest - values.shape[1])
         padded = nn.functional.pad(values * present.unsqueeze(-1), (0, 0, 0, missing))
         columns = padded.transpose(1, 2)  # (batch, size, words)
-        best = []
-        for convolution in self.convolutions:
-            maps = convolution(columns)  # (batch, filters, starts)
-            starts = torch.arange(maps.shape[2], device=maps.device)
-            last = lengths.unsqueeze(1) - (columns.shape[2] - maps.shape[2])
-            # windows that reach into another text's padding are not this text's
-            maps = maps.masked_fill((starts >= last).unsqueeze(1), -torch.inf)
-            best.append(torch.relu(maps.max(dim=2).values))
-        return torch.cat(best, dim=1)
+        found = []
+        for width, convolution in zip(self.widths, self.convolutions, strict=True):
+            around = self.around(width)
+            maps = convolution(nn.functional.pad(columns, around))  # (batch, filters, rows)
+            last = lengths - (width - 1 - sum(around))
+            own = torch.arange(maps.shape[2], device=maps.device) < last.unsqueeze(1)
+            active = torch.relu(maps).masked_fill(~own.unsqueeze(1), 0.0)
+            found.append((active.transpose(1, 2), own))
+        return found
+
+    def around(self, width: int) -> tuple[int, int]:
+        """How many rows of zeros stand before and behind the text (SPEC 1.3)."""
+        return ((width - 1) // 2, width // 2) if self.same else (0, 0)
+
+    def decided(self, pooled: Tensor) -> Tensor:
+        """(batch, filters of all widths) → (batch, labels)"""
+        if self.dense is not None:
+            pooled = torch.relu(self.dense(pooled))
+        logits: Tensor = self.head(self.dropout(pooled))
+        return sigmoid_logits(logits) if self.sigmoid else logits
