@@ -66,7 +66,8 @@ def test_ex_1_2_cnn_forward() -> None:
         values = torch.tensor([[[1.0], [2.0], [-1.0]]])
         present = torch.ones(1, 3, dtype=torch.bool)
         assert convolution(values.transpose(1, 2)).flatten().tolist() == [3.0, 1.0]
-        assert network.pooled(values, present).item() == 3.0
+        (found,) = network.feature_maps(values, present)
+        assert found.values.max().item() == 3.0
         p = torch.softmax(network(values, present), dim=-1)
     assert p[0, 1].item() == pytest.approx(0.62246, abs=1e-5)
 
@@ -136,7 +137,8 @@ def test_embeddings_lead_to_the_same_answers(name: str, request: Any) -> None:
 
 
 def test_abilities_are_found_out(cnn: Any, attention_lstm: Any, transformer: Any, bag: Any) -> None:
-    assert abilities(cnn) == ("probabilities", "fast masking", "gradients")
+    seen_by_all = ("probabilities", "fast masking", "gradients")
+    assert abilities(cnn) == (*seen_by_all, "convolutional filters")
     assert abilities(attention_lstm)[-1] == abilities(transformer)[-1] == "attention"
     assert abilities(bag) == ("probabilities",)
 
@@ -409,8 +411,27 @@ def test_convolutions_are_their_definition_whatever_the_padding(settings: TextCn
             if settings.sigmoid:
                 logits = torch.cat([-logits / 2, logits / 2])
             assert together[i].numpy() == pytest.approx(logits.numpy(), abs=1e-5)
-            own = [kept[i].sum().item() for _, kept in network.rows(values, present)]
-            assert own == [len(r) for r in rows]
+            for found, expected in zip(network.feature_maps(values, present), rows, strict=True):
+                assert found.present[i].sum() == len(expected)
+                own, rest = found.values[i].split(
+                    [len(expected), len(found.present[i]) - len(expected)]
+                )
+                assert own.numpy() == pytest.approx(expected.numpy(), abs=1e-5)
+                assert not rest.any()
+
+
+@pytest.mark.parametrize("settings", CONVOLUTIONS, ids=lambda s: s.spec)
+def test_feature_maps_lead_to_the_same_logits(settings: TextCnn, made: Splits) -> None:
+    model: Any = dataclasses.replace(settings, size=6).start(made.train, seed=0).eval()
+    texts = [e.input for e in made.test.examples[:9]] + [words("great"), Text("", ())]
+    with torch.no_grad():
+        embedded = model.embed(texts)
+        maps = model.feature_maps(embedded)
+        assert torch.equal(model.logits_of_maps(maps), model.logits(embedded))
+    assert [m.width for m in maps] == list(settings.widths)
+    assert all(m.row_per_word == (settings.padding == "same" or m.width == 1) for m in maps)
+    seen = [min(t.n_features, model.architecture.length or t.n_features) for t in texts]
+    assert embedded.feature.sum(dim=1).tolist() == seen
 
 
 def test_words_behind_the_length_play_no_part() -> None:

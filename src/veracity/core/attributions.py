@@ -13,6 +13,7 @@ import numpy as np
 from .inputs import BoolArray, FloatArray, IntArray, Text
 
 Order = Literal["signed", "abs"]
+Kind = Literal["evidence", "counter"]
 
 
 RESOLUTION = 1e-6
@@ -46,6 +47,7 @@ class Fragment:
 
     positions: tuple[int, ...]
     score: float
+    kind: Kind = "evidence"
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,8 @@ class Attribution:
     target: int
     scores: FloatArray  # (words,) signed; positive supports the target
     fragments: tuple[Fragment, ...] | None = None
+    level: Literal["word", "ngram"] = "word"
+    """The unit of its own fragments."""
     base_value: float = math.nan
     output_value: float = math.nan
     method: str = ""
@@ -75,16 +79,20 @@ class Attribution:
         return chosen
 
     def evidence(self, m: int) -> list[Fragment]:
-        """At most m words that support the target, the strongest first."""
-        return self._strongest(m, self.scores)
+        """At most m fragments that support the target: the method's own, or single words."""
+        return self._of_kind("evidence", m, self.scores)
 
     def counter_evidence(self, m: int) -> list[Fragment]:
-        """At most m words that oppose the target, the strongest first."""
-        return self._strongest(m, -self.scores)
+        """At most m fragments that oppose the target: the method's own, or single words."""
+        return self._of_kind("counter", m, -self.scores)
 
-    def _strongest(self, m: int, scores: FloatArray) -> list[Fragment]:
+    def _of_kind(self, kind: Kind, m: int, scores: FloatArray) -> list[Fragment]:
+        if self.fragments is not None:
+            return [f for f in self.fragments if f.kind == kind][:m]
         return [
-            Fragment((int(i),), float(self.scores[i])) for i in ranking(scores)[:m] if scores[i] > 0
+            Fragment((int(i),), float(self.scores[i]), kind)
+            for i in ranking(scores)[:m]
+            if scores[i] > 0
         ]
 
     def strengths(self) -> FloatArray:

@@ -6,9 +6,9 @@ import hashlib
 import json
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from ..core.classifiers import Embedded
+from ..core.classifiers import Embedded, FeatureMap
 from ..core.errors import ModelError
 from ..core.examples import Dataset
 from ..core.files import written_whole
@@ -82,10 +82,14 @@ class NeuralText(nn.Module):
         rows, which = distinct_rows(given)
         found = np.zeros((len(rows), len(self.labels)))
         with torch.inference_mode(), evaluating(self):
-            for batch in by_length([len(row) for row in rows]):
+            for batch in by_length([self.rows_read(len(row)) for row in rows]):
                 ids, present = self._padded([rows[i] for i in batch])
                 found[batch] = torch.softmax(self(ids, present).double(), dim=-1).cpu().numpy()
         return found[which]
+
+    def rows_read(self, n_words: int) -> int:
+        """How many rows a text takes in the network: what bounds a batch."""
+        return n_words
 
     def _padded(self, rows: Sequence[IntArray]) -> tuple[Tensor, Tensor]:
         lengths = np.array([len(row) for row in rows])
@@ -148,6 +152,30 @@ class AttentiveText(NeuralText):
         return found
 
 
+class ConvolutionalText(NeuralText):
+    """A network whose filters each choose an n-gram."""
+
+    network: Any
+
+    def rows_read(self, n_words: int) -> int:
+        return int(max(min(n_words, self.network.length or n_words), self.network.fewest))
+
+    def embed(self, inputs: Sequence[Text]) -> Embedded:
+        """Words behind the length that the network reads are there, but nothing is due to them."""
+        whole = super().embed(inputs)
+        read = torch.arange(whole.feature.shape[1], device=self.device)
+        limit = self.network.length or len(read)
+        return replace(whole, feature=whole.feature & (read < limit))
+
+    def feature_maps(self, embedded: Embedded) -> tuple[FeatureMap, ...]:
+        found: tuple[FeatureMap, ...] = self.network.feature_maps(embedded.values, embedded.present)
+        return found
+
+    def logits_of_maps(self, maps: Sequence[FeatureMap]) -> Tensor:
+        logits: Tensor = self.network.logits_of_maps(maps)
+        return logits
+
+
 @dataclass(frozen=True)
 class NeuralArchitecture(Architecture):
     """Settings shared by all models over word embeddings."""
@@ -189,5 +217,12 @@ class NeuralArchitecture(Architecture):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             network = self.network(table.shape[1], len(labels))
-        kind = AttentiveText if hasattr(network, "attention") else NeuralText
+        kind = next((k for ability, k in KINDS.items() if hasattr(network, ability)), NeuralText)
         return kind(self, words, labels, table, network)
+
+
+KINDS: dict[str, type[NeuralText]] = {
+    "attention": AttentiveText,
+    "feature_maps": ConvolutionalText,
+}
+"""What a network can do beyond logits, and the class that offers it."""

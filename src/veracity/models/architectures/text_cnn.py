@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Self
 
@@ -9,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ...core.classifiers import FeatureMap
 from ...core.examples import Dataset
 from ..architecture import head, sigmoid_logits
 from ..neural import NeuralArchitecture
@@ -69,15 +71,10 @@ class ConvolutionNetwork(nn.Module):
         self.sigmoid = settings.sigmoid
 
     def forward(self, values: Tensor, present: Tensor) -> Tensor:
-        return self.decided(self.pooled(values, present))
+        return self.logits_of_maps(self.feature_maps(values, present))
 
-    def pooled(self, values: Tensor, present: Tensor) -> Tensor:
-        """(batch, words, size) → (batch, filters of all widths)"""
-        maps = [rows for rows, _ in self.rows(values, present)]
-        return torch.cat([rows.max(dim=1).values for rows in maps], dim=1)
-
-    def rows(self, values: Tensor, present: Tensor) -> list[tuple[Tensor, Tensor]]:
-        """Per width: activations (batch, rows, filters) and which rows are a text's own."""
+    def feature_maps(self, values: Tensor, present: Tensor) -> tuple[FeatureMap, ...]:
+        """What every filter found in every row. (batch, words, size)"""
         values, present = values[:, : self.length], present[:, : self.length]
         # rows over a text's own padding count, rows over a neighbour's do not
         lengths = present.sum(dim=1).clamp(min=self.fewest)
@@ -86,21 +83,25 @@ class ConvolutionNetwork(nn.Module):
         columns = padded.transpose(1, 2)  # (batch, size, words)
         found = []
         for width, convolution in zip(self.widths, self.convolutions, strict=True):
-            around = self.around(width)
-            maps = convolution(nn.functional.pad(columns, around))  # (batch, filters, rows)
-            last = lengths - (width - 1 - sum(around))
+            before, after = self.around(width)
+            maps = convolution(
+                nn.functional.pad(columns, (before, after))
+            )  # (batch, filters, rows)
+            last = lengths + before + after - (width - 1)
             own = torch.arange(maps.shape[2], device=maps.device) < last.unsqueeze(1)
             active = torch.relu(maps).masked_fill(~own.unsqueeze(1), 0.0)
-            found.append((active.transpose(1, 2), own))
-        return found
+            found.append(FeatureMap(width, before, active.transpose(1, 2), own, after))
+        return tuple(found)
 
     def around(self, width: int) -> tuple[int, int]:
         """How many rows of zeros stand before and behind the text (SPEC 1.3)."""
         return ((width - 1) // 2, width // 2) if self.same else (0, 0)
 
-    def decided(self, pooled: Tensor) -> Tensor:
-        """(batch, filters of all widths) → (batch, labels)"""
+    def logits_of_maps(self, maps: Sequence[FeatureMap]) -> Tensor:
+        """The strongest match of each filter decides. → (batch, labels)"""
+        # no match is below zero, so rows that are not a text's own never win
+        best = torch.cat([found.values.max(dim=1).values for found in maps], dim=1)
         if self.dense is not None:
-            pooled = torch.relu(self.dense(pooled))
-        logits: Tensor = self.head(self.dropout(pooled))
+            best = torch.relu(self.dense(best))
+        logits: Tensor = self.head(self.dropout(best))
         return sigmoid_logits(logits) if self.sigmoid else logits
