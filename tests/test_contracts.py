@@ -38,6 +38,7 @@ REGISTRIES: dict[str, Registry[Any]] = {
 QUICK = {
     "lime": "lime(samples=60)",
     "kernel_shap": "kernel_shap(samples=60)",
+    "smooth_grad": "smooth_grad(samples=8)",
     "hge_cnn": "hge_cnn(embeddings=random, size=50)",
 }
 
@@ -59,7 +60,7 @@ def mixed(made: Splits) -> Dataset:
 def pairs() -> list[tuple[str, str]]:
     """Every method on every model that can support it."""
     able = {
-        "cnn": {"Classifier", "Differentiable"},
+        "cnn": {"Classifier", "Differentiable", "Convolutional"},
         "lstm": {"Classifier", "Differentiable"},
         "attention_lstm": {"Classifier", "Differentiable", "Attentive"},
         "transformer": {"Classifier", "Differentiable", "Attentive"},
@@ -114,15 +115,15 @@ def test_batch_size_order_and_workers_do_not_matter(
 
 @pytest.mark.parametrize("name", explainers.names())
 def test_the_same_seed_gives_the_same_answer_and_another_seed_another(
-    name: str, attention_lstm: Any
+    name: str, attention_lstm: Any, cnn: Any
 ) -> None:
-    model = attention_lstm
+    model = attention_lstm if isinstance(attention_lstm, explainers.get(name).needs) else cnn
     text = words("the plot was great but the film was so dull that i left , although i like it")
     spec = QUICK.get(name, name)
     one, two = (veracity.explain(model, text, spec)[0].scores for _ in range(2))
     assert np.array_equal(one, two)
     other = veracity.explain(model, text, spec, seed=1)[0].scores
-    random = name in ("lime", "kernel_shap", "random_scores")
+    random = name in ("lime", "kernel_shap", "random_scores", "smooth_grad")
     assert np.array_equal(one, other) != random
 
 
