@@ -72,7 +72,8 @@ def test_hits_are_the_lowest_best_window(settings: TextCnn, made: Splits) -> Non
             for column in m.values[0].T.tolist():
                 best = max(column)
                 row = next(i for i, v in enumerate(column) if v >= best - 1e-6)
-                last = min(text.n_features, settings.length or text.n_features)
+                limit: Any = settings.length or text.n_features
+                last = min(text.n_features, limit)
                 expected = [
                     w for w in range(row - m.before, row - m.before + m.width) if 0 <= w < last
                 ]
@@ -249,7 +250,8 @@ def literal_smooth_grad(model: Any, text: Text, rng: Any, absolute: bool) -> Flo
         at = (point + noise.to(point.dtype)).requires_grad_(True)
         (gradient,) = torch.autograd.grad(model.logits(embedded.with_values(at))[0, 1], at)
         total += gradient.abs() if absolute else gradient
-    return (total[0] / 50).norm(dim=1).numpy()
+    found: FloatArray = (total[0] / 50).norm(dim=1).numpy()
+    return found
 
 
 @pytest.mark.parametrize("absolute", [False, True])

@@ -413,9 +413,7 @@ def test_convolutions_are_their_definition_whatever_the_padding(settings: TextCn
             assert together[i].numpy() == pytest.approx(logits.numpy(), abs=1e-5)
             for found, expected in zip(network.feature_maps(values, present), rows, strict=True):
                 assert found.present[i].sum() == len(expected)
-                own, rest = found.values[i].split(
-                    [len(expected), len(found.present[i]) - len(expected)]
-                )
+                own, rest = found.values[i, : len(expected)], found.values[i, len(expected) :]
                 assert own.numpy() == pytest.approx(expected.numpy(), abs=1e-5)
                 assert not rest.any()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -73,6 +73,8 @@ class Work:
     batches: Sequence[Sequence[int]]
     target: Target
     seed: int
+    fitted: Mapping[tuple[str, str], Explainer] = field(default_factory=dict)
+    """By model and method: methods that learnt something of that model."""
 
     def __call__(self, job: _Job) -> _Done:
         examples = [self.data.examples[i] for i in self.batches[job.batch]]
@@ -92,7 +94,8 @@ class Work:
 
     def _explain(self, job: _Job, examples: list[Example]) -> _Done:
         assert job.explainer is not None
-        explainer = self.explainers[job.explainer]
+        named = self.explainers[job.explainer]
+        explainer = self.fitted.get((job.model, named.spec), named)
         path = self.run.attribution_part(job.model, explainer.spec, job.batch)
         inputs = [e.input for e in examples]
         computed = 0
