@@ -344,6 +344,7 @@ def test_all_coalitions_are_all() -> None:
 def test_methods_list_what_they_need() -> None:
     assert {n: explainers.get(n).needs.__name__ for n in explainers.names()} == {
         "attention": "Attentive",
+        "decision_tree": "Convolutional",
         "grad_cam": "Convolutional",
         "grad_cam_text": "Convolutional",
         "gradient": "Differentiable",
