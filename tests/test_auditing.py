@@ -314,6 +314,8 @@ def test_wrong_wishes_are_told_before_anything_is_written(
     wishes: list[tuple[Any, Dataset, str, str, type[Exception], str]] = [
         (cnn, small, "atention", "all", PluginError, "did you mean 'attention'"),
         (cnn, small, "attention", "all", ModelError, "attention needs a model with attention"),
+        (cnn, small, "decision_tree", "all", DataError, "none were given.*--train"),
+        (bag, small, "decision_tree", "all", ModelError, "with convolutional filters"),
         (bag, small, "gradient", "all", ModelError, "would work: lime, occlusion"),
         (cnn, small, "lime", "erasur", PluginError, "did you mean 'erasure'"),
         (cnn, plain, "lime", "feature_overlap", DataError, "truth masks of the kind 'rationale'"),
@@ -329,8 +331,10 @@ def test_wrong_wishes_are_told_before_anything_is_written(
 def test_everything_means_what_is_possible(cnn: Any, small: Dataset, tmp_path: Path) -> None:
     found = audit({"cnn": cnn}, small.select(range(4)), out=tmp_path / "r")
     assert "attention" not in found.run.explainers
+    without = "learns from training data, but none were given"
     assert found.run.asked["skipped"] == [
-        {"model": "cnn", "explainer": "attention", "why": "needs a model with attention"}
+        {"model": "cnn", "explainer": "attention", "why": "needs a model with attention"},
+        {"model": "cnn", "explainer": "decision_tree", "why": without},
     ]
     assert set(found.run.asked["metrics"]) == {
         "accuracy",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,12 @@ REGISTRIES: dict[str, Registry[Any]] = {
 }
 
 # the smallest settings under which a method still does all that it does
-QUICK = {"lime": "lime(samples=60)", "shap": "shap(samples=60)"}
+QUICK = {
+    "lime": "lime(samples=60)",
+    "shap": "shap(samples=60)",
+    "smooth_grad": "smooth_grad(samples=8)",
+    "hge_cnn": "hge_cnn(embeddings=random, size=50)",
+}
 
 # on toy models the answer hardly moves between the ends of the path, and 5 % of that is nothing
 pytestmark = pytest.mark.filterwarnings("ignore:integrated_gradients")
@@ -55,7 +61,7 @@ def mixed(made: Splits) -> Dataset:
 def pairs() -> list[tuple[str, str]]:
     """Every method on every model that can support it."""
     able = {
-        "cnn": {"Classifier", "Differentiable"},
+        "cnn": {"Classifier", "Differentiable", "Convolutional"},
         "lstm": {"Classifier", "Differentiable"},
         "attention_lstm": {"Classifier", "Differentiable", "Attentive"},
         "hierarchical": {"Classifier", "Differentiable", "Attentive"},
@@ -70,7 +76,13 @@ def pairs() -> list[tuple[str, str]]:
 
 
 def run_all(model: Any, data: Dataset, methods: Sequence[str], folder: Path, **options: Any) -> Run:
-    return audit({"m": model}, data, methods, out=folder, **options).run
+    return audit({"m": model}, data, methods, out=folder, train=lesson(), **options).run
+
+
+@functools.cache
+def lesson() -> Dataset:
+    """What methods that learn learn from; few texts, to be quick."""
+    return split(load_data("made_reviews(n=200)")).train
 
 
 def all_scores(run: Run) -> dict[tuple[str, ...], float]:
@@ -112,15 +124,15 @@ def test_batch_size_order_and_workers_do_not_matter(
 
 @pytest.mark.parametrize("name", explainers.names())
 def test_the_same_seed_gives_the_same_answer_and_another_seed_another(
-    name: str, attention_lstm: Any
+    name: str, attention_lstm: Any, cnn: Any
 ) -> None:
-    model = attention_lstm
+    model = attention_lstm if isinstance(attention_lstm, explainers.get(name).needs) else cnn
     text = words("the plot was great but the film was so dull that i left , although i like it")
     spec = QUICK.get(name, name)
-    one, two = (veracity.explain(model, text, spec)[0].scores for _ in range(2))
+    one, two = (veracity.explain(model, text, spec, train=lesson())[0].scores for _ in range(2))
     assert np.array_equal(one, two)
-    other = veracity.explain(model, text, spec, seed=1)[0].scores
-    random = name in ("lime", "shap", "random_scores")
+    other = veracity.explain(model, text, spec, seed=1, train=lesson())[0].scores
+    random = name in ("lime", "shap", "random_scores", "smooth_grad")
     assert np.array_equal(one, other) != random
 
 
@@ -145,22 +157,22 @@ def test_the_model_is_left_as_it_was_found(
     weights = {k: v.clone() for k, v in model.state_dict().items()}
     try:
         before = state(model)
-        first = veracity.explain(model, "a great film", QUICK.get(name, name))[0].scores
+        spec = QUICK.get(name, name)
+        first = veracity.explain(model, "a great film", spec, train=lesson())[0].scores
         assert state(model) == before
         assert all(torch.equal(v, weights[k]) for k, v in model.state_dict().items())
     finally:
         model.eval()
     # dropout is off while explaining, whatever mode the model was in
-    assert np.array_equal(
-        first, veracity.explain(model, "a great film", QUICK.get(name, name))[0].scores
-    )
+    again = veracity.explain(model, "a great film", spec, train=lesson())[0].scores
+    assert np.array_equal(first, again)
 
 
 @pytest.mark.parametrize(("name", "model_name"), pairs())
 def test_empty_and_one_word_texts(name: str, model_name: str, request: Any) -> None:
     model = request.getfixturevalue(model_name)
     texts = [Text("", ()), words("great"), Text("  ", ()), words("a dull film")]
-    found = veracity.explain(model, texts, QUICK.get(name, name))
+    found = veracity.explain(model, texts, QUICK.get(name, name), train=lesson())
     assert [len(a.scores) for a in found] == [0, 1, 0, 3]
     assert all(np.isfinite(a.scores).all() for a in found)
     assert all(a.method == QUICK.get(name, name) for a in found)
@@ -207,7 +219,7 @@ def test_plugins_are_what_their_files_say(kind: str, name: str) -> None:
 
 @pytest.mark.parametrize("name", [n for n in architectures.names() if n != "transformer"])
 def test_architectures_train_and_repeat(name: str, made: Splits) -> None:
-    architecture = architectures.make(name)
+    architecture = architectures.make(QUICK.get(name, name))
     quick = dataclasses.replace(architecture.training, epochs=1)
     small = made.train.select(range(64))
     models = [train(architecture, small, made.validation, training=quick).model for _ in range(2)]

@@ -86,7 +86,8 @@ def test_a_new_method_is_one_file(plugins: Path, cnn: Any, made: Any, tmp_path: 
     save_model(cnn, cnn.architecture, tmp_path / "model", record={})
     write_records(made.test.select(range(8)), tmp_path / "data.jsonl")
     listing, auditing = blocks("CONTRIBUTING.md", "sh")[0].strip().splitlines()
-    found = run(veracity(listing), tmp_path, VERACITY_PLUGINS=str(plugins))
+    # wide enough that no description is broken by the column beside it
+    found = run(veracity(listing), tmp_path, VERACITY_PLUGINS=str(plugins), COLUMNS="120")
     assert "first_words" in found
     assert "fading from the first word" in re.sub(r"\s+", " ", found)
     line = auditing.replace("MODEL", "model").replace("DATA", "data.jsonl")

@@ -347,6 +347,9 @@ def test_all_coalitions_are_all() -> None:
 def test_methods_list_what_they_need() -> None:
     assert {n: explainers.get(n).needs.__name__ for n in explainers.names()} == {
         "attention": "Attentive",
+        "decision_tree": "Convolutional",
+        "grad_cam": "Convolutional",
+        "grad_cam_text": "Convolutional",
         "gradient": "Differentiable",
         "input_x_gradient": "Differentiable",
         "integrated_gradients": "Differentiable",
@@ -354,4 +357,5 @@ def test_methods_list_what_they_need() -> None:
         "lime": "Classifier",
         "occlusion": "Classifier",
         "random_scores": "Classifier",
+        "smooth_grad": "Differentiable",
     }

@@ -14,7 +14,8 @@ import torch
 
 from conftest import SHARED, words
 from veracity.core.classifiers import abilities
-from veracity.core.errors import DataError, ModelError
+from veracity.core.errors import DataError, ModelError, PluginError
+from veracity.core.examples import Dataset, Example
 from veracity.core.inputs import Hiding, Text
 from veracity.data import Splits
 from veracity.engine.asking import masked_probabilities, probabilities
@@ -65,7 +66,8 @@ def test_ex_1_2_cnn_forward() -> None:
         values = torch.tensor([[[1.0], [2.0], [-1.0]]])
         present = torch.ones(1, 3, dtype=torch.bool)
         assert convolution(values.transpose(1, 2)).flatten().tolist() == [3.0, 1.0]
-        assert network.pooled(values, present).item() == 3.0
+        (found,) = network.feature_maps(values, present)
+        assert found.values.max().item() == 3.0
         p = torch.softmax(network(values, present), dim=-1)
     assert p[0, 1].item() == pytest.approx(0.62246, abs=1e-5)
 
@@ -136,7 +138,8 @@ def test_embeddings_lead_to_the_same_answers(name: str, request: Any) -> None:
 
 
 def test_abilities_are_found_out(cnn: Any, attention_lstm: Any, transformer: Any, bag: Any) -> None:
-    assert abilities(cnn) == ("probabilities", "fast masking", "gradients")
+    seen_by_all = ("probabilities", "fast masking", "gradients")
+    assert abilities(cnn) == (*seen_by_all, "convolutional filters")
     assert abilities(attention_lstm)[-1] == abilities(transformer)[-1] == "attention"
     assert abilities(bag) == ("probabilities",)
 
@@ -351,3 +354,129 @@ def test_records_are_plain_json(cnn: Any, tmp_path: Path) -> None:
     record = json.loads((tmp_path / "veracity.json").read_text())
     assert record["labels"] == ["negative", "positive"]
     assert record["architecture"] == cnn.architecture.spec
+
+
+# ---- convolutions ------------------------------------------------------------------------------
+
+
+def literal_rows(network: ConvolutionNetwork, settings: TextCnn, values: torch.Tensor) -> Any:
+    """Every window of every width of one text, word by word; (rows, filters) per width."""
+    words_seen = values[: settings.length] if settings.length else values
+    size = values.shape[1]
+    found = []
+    for width, convolution in zip(settings.widths, network.convolutions, strict=True):
+        weight: Any = convolution.weight
+        bias: Any = convolution.bias
+        length: Any = settings.length or 0
+        if settings.padding == "same":
+            rows, before = max(len(words_seen), length, 1), (width - 1) // 2
+        else:
+            rows, before = max(len(words_seen), max(settings.widths), length) - width + 1, 0
+        lines = []
+        for row in range(rows):
+            total = bias.clone()
+            for offset in range(width):
+                place = row - before + offset
+                inside = 0 <= place < len(words_seen)
+                word = words_seen[place] if inside else torch.zeros(size)
+                total = total + weight[:, :, offset] @ word
+            lines.append(torch.relu(total))
+        found.append(torch.stack(lines))
+    return found
+
+
+CONVOLUTIONS = [
+    TextCnn(widths=(3, 4, 5), filters=4),
+    TextCnn(widths=(2, 3), filters=3, hidden=6, length=4),
+    TextCnn(widths=(1, 5), filters=2, length=3),
+    TextCnn(widths=(2, 3, 4, 5), filters=3, padding="same"),
+    TextCnn(widths=(4, 2), filters=3, padding="same", length=6, sigmoid=True),
+    TextCnn(widths=(7,), filters=3, padding="same", length=2, hidden=4),
+]
+
+
+@pytest.mark.parametrize("settings", CONVOLUTIONS, ids=lambda s: s.spec)
+def test_convolutions_are_their_definition_whatever_the_padding(settings: TextCnn) -> None:
+    torch.manual_seed(3)
+    network = ConvolutionNetwork(settings, size=5, n_labels=2).eval()
+    lengths = [1, 2, 3, 5, 9, 4]
+    values = torch.randn(len(lengths), 12, 5)  # what stands behind a text is not zero
+    present = torch.arange(12) < torch.tensor(lengths).unsqueeze(1)
+    with torch.no_grad():
+        together = network(values, present)
+        for i, n in enumerate(lengths):
+            rows = literal_rows(network, settings, values[i, :n])
+            pooled = torch.cat([r.max(dim=0).values for r in rows])
+            hidden = torch.relu(network.dense(pooled)) if network.dense else pooled
+            logits = network.head(hidden)
+            if settings.sigmoid:
+                logits = torch.cat([-logits / 2, logits / 2])
+            assert together[i].numpy() == pytest.approx(logits.numpy(), abs=1e-5)
+            for found, expected in zip(network.feature_maps(values, present), rows, strict=True):
+                assert found.present[i].sum() == len(expected)
+                own, rest = found.values[i, : len(expected)], found.values[i, len(expected) :]
+                assert own.numpy() == pytest.approx(expected.numpy(), abs=1e-5)
+                assert not rest.any()
+
+
+@pytest.mark.parametrize("settings", CONVOLUTIONS, ids=lambda s: s.spec)
+def test_feature_maps_lead_to_the_same_logits(settings: TextCnn, made: Splits) -> None:
+    model: Any = dataclasses.replace(settings, size=6).start(made.train, seed=0).eval()
+    texts = [e.input for e in made.test.examples[:9]] + [words("great"), Text("", ())]
+    with torch.no_grad():
+        embedded = model.embed(texts)
+        maps = model.feature_maps(embedded)
+        assert torch.equal(model.logits_of_maps(maps), model.logits(embedded))
+    assert [m.width for m in maps] == list(settings.widths)
+    assert all(m.row_per_word == (settings.padding == "same" or m.width == 1) for m in maps)
+    seen = [min(t.n_features, model.architecture.length or t.n_features) for t in texts]
+    assert embedded.feature.sum(dim=1).tolist() == seen
+
+
+def test_words_behind_the_length_play_no_part() -> None:
+    made = Dataset(
+        "d", ("a", "b"), tuple(Example(str(i), words(t), i % 2) for i, t in enumerate(("x y", "z")))
+    )
+    model: Any = TextCnn(size=4, filters=2, length=3).start(made, seed=0)
+    one, other = model.probabilities([words("x y z y x"), words("x y z")])
+    assert np.array_equal(one, other)
+    assert not np.array_equal(one, model.probabilities([words("x y x")])[0])
+
+
+def test_the_mean_length_becomes_a_number_and_stays_one(made: Splits, tmp_path: Path) -> None:
+    asked = architectures.make("idc_cnn(size=8, filters=2)")
+    model: Any = asked.start(made.train, seed=0)
+    mean = np.mean([e.input.n_features for e in made.train])
+    assert model.architecture.length == round(mean)
+    save_model(model, asked, tmp_path / "m", record={})
+    loaded: Any = load_model(tmp_path / "m")
+    assert loaded.architecture == model.architecture
+    assert loaded.identity() == model.identity()
+    with pytest.raises(ValueError, match="once a model is trained"):
+        ConvolutionNetwork(TextCnn(length="mean"), 4, 2)
+
+
+def test_the_papers_convolutions_are_as_they_say() -> None:
+    hge: Any = architectures.make("hge_cnn")
+    assert (hge.widths, hge.filters, hge.hidden, hge.length) == ((2, 3, 4), 50, 150, 150)
+    assert (hge.embeddings, hge.tuned, hge.padding) == ("glove", False, "valid")
+    assert (hge.training.batch_size, hge.training.patience, hge.training.epochs) == (2048, 3, 100)
+    idc: Any = architectures.make("idc_cnn")
+    assert (idc.widths, idc.filters, idc.padding, idc.size) == ((3, 4, 5), 50, "same", 128)
+    assert (idc.embeddings, idc.tuned, idc.dropout) == ("random", True, 0.5)
+    assert (idc.training.batch_size, idc.training.epochs) == (32, 10)
+
+
+@pytest.mark.parametrize(
+    ("spec", "says"),
+    [
+        ("text_cnn(length=0)", "length of at least one"),
+        ("text_cnn(length=median)", "length to be int or mean or None"),
+        ("text_cnn(hidden=-1)", "0 hidden units"),
+        ("text_cnn(widths=())", "at least one word"),
+        ("text_cnn(padding=full)", "padding to be valid or same"),
+    ],
+)
+def test_impossible_convolutions_are_told(spec: str, says: str) -> None:
+    with pytest.raises(PluginError, match=says):
+        architectures.make(spec)

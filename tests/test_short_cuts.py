@@ -33,12 +33,22 @@ def untrained(spec: str, labels: int, seed: int) -> NeuralText:
 
 
 @st.composite
+def convolutions(draw: st.DrawFn, size: int) -> str:
+    widths = tuple(draw(st.lists(st.integers(1, 6), min_size=1, max_size=3)))
+    padding = draw(st.sampled_from(["valid", "same"]))
+    length = draw(st.none() | st.integers(1, 12))
+    return (
+        f"text_cnn(size={size}, widths={widths}, filters={draw(st.integers(1, 5))}, "
+        f"padding={padding}, length={length}, hidden={draw(st.sampled_from([0, 3]))})"
+    )
+
+
+@st.composite
 def specs(draw: st.DrawFn) -> str:
     kind = draw(st.sampled_from(["text_cnn", "lstm", "attention_lstm"]))
     size = draw(st.integers(1, 6))
     if kind == "text_cnn":
-        widths = draw(st.lists(st.integers(1, 6), min_size=1, max_size=3))
-        return f"text_cnn(size={size}, widths={tuple(widths)}, filters={draw(st.integers(1, 5))})"
+        return draw(convolutions(size))
     hidden = draw(st.integers(1, 5))
     return f"{kind}(size={size}, hidden={hidden})"
 
@@ -69,16 +79,16 @@ def test_masking_short_cuts_equal_forward_passes(
 
 @settings(max_examples=60, deadline=None)
 @given(
-    widths=st.lists(st.integers(1, 6), min_size=1, max_size=3),
+    spec=convolutions(4),
     lengths=st.lists(st.integers(1, 14), min_size=1, max_size=3),
     output=st.sampled_from(["logit", "probability"]),
     seed=st.integers(0, 2**32 - 1),
 )
 def test_stretched_paths_equal_walked_ones(
-    widths: list[int], lengths: list[int], output: Any, seed: int
+    spec: str, lengths: list[int], output: Any, seed: int
 ) -> None:
     rng = np.random.default_rng(seed)
-    model = untrained(f"text_cnn(size=4, widths={tuple(widths)}, filters=3)", 3, seed % 1000)
+    model = untrained(spec, 3, seed % 1000)
     inputs = [Text.of_words(rng.choice(WORDS, n).tolist()) for n in lengths]
     points, weights = rng.uniform(0.01, 1, (2, len(inputs), 5))
     assert isinstance(model, Stretching)

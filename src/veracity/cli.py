@@ -85,6 +85,16 @@ Budget = Annotated[
 Timeout = Annotated[float, typer.Option(help="For a URL: seconds to wait for an answer.")]
 BatchSize = Annotated[int, typer.Option(help="For a URL: texts per request.")]
 
+Train = Annotated[
+    str,
+    typer.Option(
+        "--train",
+        metavar="DATA",
+        help="What methods that learn learn from: the train part of a corpus or a file. By default "
+        "what the model was trained on, if its folder says so.",
+    ),
+]
+
 
 # ---- verbs ----------------------------------------------------------------------------------
 
@@ -132,6 +142,7 @@ def train(
     import shutil
     from dataclasses import asdict, replace
 
+    from .auditing.learning import Reading
     from .data import leaks, sampled, split
     from .engine.asking import probabilities
     from .metrics.accuracy import classification
@@ -157,7 +168,8 @@ def train(
         )
     except ValueError as error:
         raise PluginError(str(error)) from None
-    read = _data(data, columns, labels, language, max_words, skip_bad)
+    reading = Reading(data, columns, labels, language, max_words, skip_bad, limit)
+    read = reading.data()
     parts = split(sampled(read, limit, seed=seed), seed=seed)
     say = _stderr()
     leaked = len(leaks(parts))
@@ -183,6 +195,7 @@ def train(
             "fingerprint": read.fingerprint(),
             "balance": parts.train.balance,
             "leaks": leaked,
+            "reading": reading.recorded(),
         },
         "history": [asdict(e) for e in trained.history],
         "test": test,
@@ -222,10 +235,12 @@ def explain(
     budget: Budget = None,
     timeout: Timeout = 30.0,
     batch_size: BatchSize = 32,
+    train: Train = "",
     as_json: Json = False,
 ) -> None:
     """Colour the words of texts by how they speak for a label."""
     from .auditing import check_ability
+    from .auditing.learning import taught
     from .core.files import written_whole
     from .explainers import explainers
 
@@ -234,6 +249,8 @@ def explain(
     explainer = explainers.make(method)
     loaded = _load(model, labels, allow_unpickle, budget, timeout, batch_size, None)
     check_ability(explainer, loaded)
+    learnt_from = _training(train, columns, labels, language, max_words, skip_bad, seed)
+    explainer = taught(explainer, loaded, learnt_from, seed=seed)
     if data:
         read = _data(data, columns, labels, language, max_words, skip_bad)
         inputs = [(e.id, e.input) for e in _part(read, data, split, limit, seed)]
@@ -294,6 +311,7 @@ def audit(
     budget: Budget = None,
     timeout: Timeout = 30.0,
     batch_size: BatchSize = 32,
+    train: Train = "",
     as_json: Json = False,
 ) -> None:
     """Test explanation methods on a model and say which to believe; resumes when given again."""
@@ -329,6 +347,7 @@ def audit(
             target=target if target == "gold" else _target(target, first.labels),
             seed=seed,
             workers=workers,
+            train=_training(train, columns, labels, language, max_words, skip_bad, seed),
             watch=lambda progress: shown.watch("audit", progress),
         )
         report = write_report(result.run)
@@ -506,17 +525,9 @@ def _label_list(labels: str) -> list[str] | None:
 def _data(
     source: str, columns: str, labels: str, language: str, max_words: int, skip_bad: bool
 ) -> Dataset:
-    from .data import Columns, load_data
+    from .auditing.learning import Reading
 
-    is_file = Path(source).exists()
-    return load_data(
-        source,
-        columns=Columns.parse(columns) if columns else Columns(),
-        labels=_label_list(labels) if is_file else None,
-        language=language,
-        max_words=max_words,
-        skip_bad=skip_bad,
-    )
+    return Reading(source, columns, labels, language, max_words, skip_bad).data()
 
 
 def _part(data: Dataset, source: str, part: str, limit: int | None, seed: int) -> Dataset:
@@ -528,6 +539,23 @@ def _part(data: Dataset, source: str, part: str, limit: int | None, seed: int) -
         raise PluginError(f"expected --split to be train, validation, test or all, got {part!r}")
     chosen = data if part == "all" else getattr(split(data, seed=seed), part)
     return sampled(chosen, limit, seed=seed)
+
+
+def _training(
+    source: str,
+    columns: str,
+    labels: str,
+    language: str,
+    max_words: int,
+    skip_bad: bool,
+    seed: int,
+) -> Dataset | None:
+    from .auditing.learning import training_part
+
+    if not source:
+        return None
+    read = _data(source, columns, labels, language, max_words, skip_bad)
+    return training_part(read, of_file=Path(source).exists(), seed=seed)
 
 
 def _names(sources: list[str]) -> dict[str, str]:

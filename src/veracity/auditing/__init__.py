@@ -27,12 +27,13 @@ from ..engine.executors import Executor, Local
 from ..explainers import explainers as known_explainers
 from ..metrics import metrics as known_metrics
 from ..models import load_model, model_name
-from ..results.run import Run, slug
+from ..results.run import Run, is_whole, slug
 from ..results.standings import Standing, standings
 from ..results.verdicts import Verdict, verdicts
 from .explaining import Target, check_ability, explain
 from .jobs import Progress, Work, batches_of, carry_out
 from .labels import fit_labels
+from .learning import Lesson, check_lesson, lessons_on
 
 __all__ = ["Audit", "Progress", "audit", "check_ability", "default_folder", "explain"]
 
@@ -96,13 +97,17 @@ def audit(
     batch_size: int | None = None,
     workers: int = 1,
     executor: Executor | None = None,
+    train: str | Path | Dataset | None = None,
     watch: Callable[[Progress], None] = lambda _: None,
 ) -> Audit:
-    """Runs methods on a model (or several by name) and tests them; given again, it resumes."""
+    """Runs methods on a model (or several by name) and tests them; given again, it resumes.
+
+    `train` is what methods that learn learn from; by default what each model was trained on.
+    """
     folder = Path(out) if out else None
     models = _models(model)
     fitted = fit_labels(load_data(data), models)
-    chosen_explainers, skipped = _explainers(methods, models)
+    chosen_explainers, skipped, lessons = _explainers(methods, models, train, seed)
     chosen_metrics = _metrics(metrics, fitted)
     size = batch_size or max(50, -(-len(fitted) // MOST_PARTS))
     asked = {
@@ -136,6 +141,10 @@ def audit(
             for m in chosen_metrics
         },
         "skipped": skipped,
+        "train": {
+            name: {"name": d.name, "size": len(d), "fingerprint": d.fingerprint()}
+            for name, d in lessons.items()
+        },
         "seed": seed,
         "batch_size": size,
         "target": target,
@@ -144,15 +153,25 @@ def audit(
     Run.check_place(place)
     with sole_writer(place):
         run = Run.start(place, asked, fitted)
+        batches = batches_of(fitted, size)
+        learnt = {
+            (name, e.spec): e.fitted(models[name], lesson)
+            for name, lesson in lessons.items()
+            for e in chosen_explainers
+            if _to_be_taught(e, train) and isinstance(models[name], e.needs)
+            # what is written already need not be learnt again
+            if not all(is_whole(run.attribution_part(name, e.spec, b)) for b in range(len(batches)))
+        }
         work = Work(
             run,
             models,
             fitted,
             chosen_explainers,
             chosen_metrics,
-            batches_of(fitted, size),
+            batches,
             target,
             seed,
+            learnt,
         )
         computed, reused = carry_out(work, executor or Local(workers), skipped, watch)
         run.write_summaries(_summaries(run, chosen_metrics))
@@ -199,27 +218,51 @@ def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _explainers(
-    methods: str | Sequence[str | Explainer], models: Mapping[str, Classifier]
-) -> tuple[list[Explainer], list[dict[str, str]]]:
-    """The methods that at least one model supports, and for which models each is left out."""
+    methods: str | Sequence[str | Explainer],
+    models: Mapping[str, Classifier],
+    train: str | Path | Dataset | None,
+    seed: int,
+) -> tuple[list[Explainer], list[dict[str, str]], dict[str, Dataset]]:
+    """The methods that at least one model supports, for which models each is left out, and what
+    there is to learn of the others."""
     everything = methods == "all"
     asked = known_explainers.names() if everything else _each(methods)
     chosen = list({e.spec: e for e in map(known_explainers.make, asked)}.values())
     if not chosen:
         raise PluginError("expected at least one method, got none")
+    learners = [e for e in chosen if _to_be_taught(e, train)]
+    able = {n: m for n, m in models.items() if any(isinstance(m, e.needs) for e in learners)}
+    lessons = lessons_on(able, train, seed=seed)
     kept, skipped = [], []
     for explainer in chosen:
-        missing = {n: explainer.missing(m) for n, m in models.items()}
-        lacking = {n: what for n, what in missing.items() if what is not None}
-        if len(lacking) < len(models):
+        why = {n: _lacking(explainer, m, lessons.get(n)) for n, m in models.items()}
+        left_out = {n: reason for n, reason in why.items() if reason}
+        if len(left_out) < len(models):
             kept.append(explainer)
         elif not everything:
-            check_ability(explainer, next(iter(models.values())))
+            first = next(iter(models))
+            check_ability(explainer, models[first])
+            check_lesson(explainer, lessons[first])
         skipped += [
-            {"model": n, "explainer": explainer.spec, "why": f"needs a model with {what}"}
-            for n, what in lacking.items()
+            {"model": n, "explainer": explainer.spec, "why": reason}
+            for n, reason in left_out.items()
         ]
-    return kept, skipped
+    return kept, skipped, {n: d for n, d in lessons.items() if isinstance(d, Dataset)}
+
+
+def _to_be_taught(explainer: Explainer, train: str | Path | Dataset | None) -> bool:
+    """What learnt before is taken as it is, unless there is something to learn anew."""
+    return explainer.learns and (train is not None or not explainer.ready)
+
+
+def _lacking(explainer: Explainer, model: Classifier, lesson: Lesson | None) -> str:
+    """Why a method cannot explain a model; nothing if it can."""
+    missing = explainer.missing(model)
+    if missing is not None:
+        return f"needs a model with {missing}"
+    if explainer.ready or isinstance(lesson, Dataset):
+        return ""
+    return f"learns from training data, but {lesson}"
 
 
 def _metrics(metrics: str | Sequence[str | Metric], data: Dataset) -> list[Metric]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import operator
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from ..core.attributions import Attribution
 from ..core.classifiers import Classifier, abilities
 from ..core.errors import DataError, ModelError
+from ..core.examples import Dataset
 from ..core.explainers import Explainer
 from ..core.inputs import FloatArray, Text
 from ..data import read_text
@@ -19,6 +21,7 @@ from ..engine.asking import probabilities
 from ..engine.seeds import generator
 from ..explainers import explainers as known_explainers
 from ..models import load_model
+from .learning import taught
 
 Target = str | int
 """`predicted`, `gold`, or the number of a label (SPEC 0.3)."""
@@ -32,8 +35,12 @@ def explain(
     target: Target = "predicted",
     seed: int = 0,
     language: str = "auto",
+    train: str | Path | Dataset | None = None,
 ) -> list[Attribution]:
-    """One method's explanations of texts; the same text always gets the same explanation."""
+    """One method's explanations of texts; the same text always gets the same explanation.
+
+    `train` is what methods that learn learn from; by default what the model was trained on.
+    """
     loaded = load_model(model)
     explainer = known_explainers.make(method)
     check_ability(explainer, loaded)
@@ -41,6 +48,7 @@ def explain(
     inputs = [t if isinstance(t, Text) else read_text(t, language) for t in given]
     if not inputs:
         return []
+    explainer = taught(explainer, loaded, train, seed=seed)
     if target == "gold":
         raise DataError("target=gold needs labelled data: use `veracity audit` or a label's number")
     answers = probabilities(loaded, inputs)

@@ -74,6 +74,8 @@ class Work:
     batches: Sequence[Sequence[int]]
     target: Target
     seed: int
+    fitted: Mapping[tuple[str, str], Explainer] = field(default_factory=dict)
+    """By model and method: methods that learnt something of that model."""
     memory: Memory = field(default_factory=Memory)
 
     def __call__(self, job: _Job) -> _Done:
@@ -94,7 +96,8 @@ class Work:
 
     def _explain(self, job: _Job, examples: list[Example]) -> _Done:
         assert job.explainer is not None
-        explainer = self.explainers[job.explainer]
+        named = self.explainers[job.explainer]
+        explainer = self.fitted.get((job.model, named.spec), named)
         path = self.run.attribution_part(job.model, explainer.spec, job.batch)
         inputs = [e.input for e in examples]
         computed = 0

@@ -97,11 +97,39 @@ def attention_way(model: Attentive, way: str | None) -> str:
     return way
 
 
+@dataclass(frozen=True)
+class FeatureMap:
+    """What the filters of one width found in every row of a batch of texts."""
+
+    width: int
+    before: int
+    """Rows of padding before the text: row r reads the words r - before to r - before + width."""
+    values: Tensor  # (batch, rows, filters) after ReLU; zero in rows that are not a text's own
+    present: Tensor  # (batch, rows) bool: a text's own rows, those over its own padding too
+    after: int = 0
+    """Rows of padding behind the text."""
+
+    @property
+    def row_per_word(self) -> bool:
+        """Whether padding gives every word a row of its own."""
+        return self.before + self.after == self.width - 1
+
+
+@runtime_checkable
+class Convolutional(Differentiable, Protocol):
+    """Finds n-grams by filters and decides by the strongest match of each."""
+
+    def feature_maps(self, embedded: Embedded) -> tuple[FeatureMap, ...]: ...  # one per width
+
+    def logits_of_maps(self, maps: Sequence[FeatureMap]) -> Tensor: ...  # (batch, labels)
+
+
 ABILITIES: dict[str, type] = {
     "probabilities": Classifier,
     "fast masking": Maskable,
     "gradients": Differentiable,
     "attention": Attentive,
+    "convolutional filters": Convolutional,
 }
 
 

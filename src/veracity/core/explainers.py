@@ -24,6 +24,14 @@ class Explainer(Plugin, ABC):
     baseline: ClassVar[bool] = False
     """True for methods that look at nothing: what every other must beat."""
 
+    learns: ClassVar[bool] = False
+    """True for methods that explain only after `fitted` has shown them training data."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether the method can explain as it is; those that learn override this."""
+        return not self.learns
+
     @abstractmethod
     def explain(
         self,
@@ -39,5 +47,8 @@ class Explainer(Plugin, ABC):
         return None if isinstance(model, self.needs) else ability_name(self.needs)
 
     def fitted(self, model: Classifier, train: Dataset) -> Self:
-        """Methods that learn from training data override this."""
+        """This method with what it learnt of the model; methods that learn override this.
+
+        What is learnt is no setting: keep it in a field with `init=False`.
+        """
         return self

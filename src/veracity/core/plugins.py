@@ -44,13 +44,13 @@ T = TypeVar("T", bound=Plugin)
 
 
 def settings(plugin: Plugin, *, defaults: bool = True) -> dict[str, Any]:
-    """A plug-in's settings; only those that differ from the defaults, if asked."""
+    """A plug-in's settings, not what it learnt; only those unlike the defaults, if asked."""
     if not dataclasses.is_dataclass(plugin):
         return {}
     return {
         f.name: getattr(plugin, f.name)
         for f in dataclasses.fields(plugin)
-        if defaults or getattr(plugin, f.name) != f.default
+        if f.init and (defaults or getattr(plugin, f.name) != f.default)
     }
 
 
@@ -171,7 +171,8 @@ class Registry(Generic[T]):
 
 def check_settings(cls: type, values: dict[str, Any]) -> None:
     """Settings of the right names and kinds, or a sentence that says which is wrong."""
-    known = {f.name for f in dataclasses.fields(cls)} if dataclasses.is_dataclass(cls) else set()
+    fields = dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ()
+    known = {f.name for f in fields if f.init}
     hints = typing.get_type_hints(cls)
     name = cls.plugin_name() if issubclass(cls, Plugin) else cls.__name__
     for key, value in values.items():

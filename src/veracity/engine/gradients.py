@@ -1,4 +1,4 @@
-"""Gradients along the straight path from nothing to a text."""
+"""Gradients along the straight path from nothing to a text, and around a text."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Output = Literal["logit", "probability"]
+Norm = Literal["l2", "l1", "max_abs"]
 
 NUMBERS_AT_ONCE = 2_000_000
 """How many units of all points together a short cut may hold."""
@@ -31,6 +32,14 @@ class PathGradient:
     values: FloatArray  # (pieces, size)
     gradient: FloatArray  # (pieces, size)
     outputs: FloatArray  # (points,)
+    alignment: Alignment
+
+
+@dataclass(frozen=True)
+class NoisyGradient:
+    """The mean gradient around a text."""
+
+    gradient: FloatArray  # (pieces, size)
     alignment: Alignment
 
 
@@ -111,15 +120,12 @@ def _walk(
         here = origin + alpha * (many.values - origin)
         if weightless[columns[0]]:
             with torch.no_grad():
-                chosen = _chosen(model.logits(many.with_values(here)), targets, m, output)
+                chosen = chosen_output(model.logits(many.with_values(here)), targets, output)
+            outputs[:, columns] = chosen.cpu().double().reshape(batch, m).numpy()
         else:
-            here = here.requires_grad_(True)
-            chosen = _chosen(model.logits(many.with_values(here)), targets, m, output)
-            (gradient,) = torch.autograd.grad(chosen.sum(), here)
-            by_point = gradient.detach().cpu().double().reshape(batch, m, pieces, -1)
-            share = torch.from_numpy(weights[:, columns])
-            total += torch.einsum("bmpd,bm->bpd", by_point, share)
-        outputs[:, columns] = chosen.detach().cpu().double().reshape(batch, m).numpy()
+            at = here.requires_grad_(True)
+            by_point, outputs[:, columns] = _followed(model, many, at, targets, output)
+            total += torch.einsum("bmpd,bm->bpd", by_point, torch.from_numpy(weights[:, columns]))
     difference = (end - start).cpu().double().numpy()
     gradients = total.numpy()
     return [
@@ -159,7 +165,7 @@ def _stretch(
         here = (alpha.unsqueeze(-1) * end.unsqueeze(1)).requires_grad_(True)  # (batch, m, units)
         m = here.shape[1]
         logits = model.logits_along(here.reshape(-1, size))
-        chosen = _chosen(logits, targets, m, output)
+        chosen = chosen_output(logits, targets, output)
         (gradient,) = torch.autograd.grad(chosen.sum(), here)
         share = torch.from_numpy(weights[:, columns]).to(end.device)
         total += torch.einsum("bmu,bm->bu", gradient.double(), share)
@@ -172,9 +178,91 @@ def _stretch(
     ]
 
 
-def _chosen(logits: Tensor, targets: Sequence[int], times: int, output: Output) -> Tensor:
+def noisy_gradients(
+    model: Differentiable,
+    inputs: Sequence[Text],
+    targets: Sequence[int],
+    rngs: Sequence[np.random.Generator],
+    *,
+    copies: int,
+    noise: float,
+    absolute: bool,
+    output: Output = "logit",
+) -> list[NoisyGradient]:
+    """Mean gradients over copies of each text, its words moved at random (SPEC 3.5)."""
+    found: dict[int, NoisyGradient] = {}
+    with evaluating(model):
+        for batch in by_length([t.n_features * copies for t in inputs]):
+            embedded = model.embed([inputs[i] for i in batch])
+            wanted, own = [targets[i] for i in batch], [rngs[i] for i in batch]
+            means = _around(model, embedded, wanted, own, copies, noise, absolute, output)
+            rows = zip(means, embedded.alignments, strict=True)
+            found.update(zip(batch, (NoisyGradient(*row) for row in rows), strict=True))
+    asked(len(inputs) * copies)
+    return [found[i] for i in range(len(inputs))]
+
+
+def _around(
+    model: Differentiable,
+    embedded: Embedded,
+    targets: Sequence[int],
+    rngs: Sequence[np.random.Generator],
+    copies: int,
+    noise: float,
+    absolute: bool,
+    output: Output,
+) -> FloatArray:
     import torch
 
+    point = embedded.values.detach()
+    words = [flags.nonzero().squeeze(1) for flags in embedded.feature]
+    ranges = [
+        float(values[where].max() - values[where].min()) if len(where) else 0.0
+        for values, where in zip(point, words, strict=True)
+    ]
+    batch, pieces, size = point.shape
+    total = torch.zeros(point.shape, dtype=torch.float64)
+    step = max(1, WORDS_AT_ONCE // max(1, batch * pieces))
+    for first in range(0, copies, step):
+        m = min(step, copies - first)
+        moved = point.unsqueeze(1).repeat(1, m, 1, 1)  # (batch, m, pieces, size)
+        for i, (where, rng) in enumerate(zip(words, rngs, strict=True)):
+            # only words are moved: a draw depends on neither padding nor neighbours
+            drawn = rng.standard_normal((m, len(where), size)) * (noise * ranges[i])
+            moved[i, :, where] += torch.from_numpy(drawn).to(moved)
+        many = embedded.with_values(point).repeat(m)
+        at = moved.reshape(batch * m, pieces, size).requires_grad_(True)
+        by_copy, _ = _followed(model, many, at, targets, output)
+        total += (by_copy.abs() if absolute else by_copy).sum(dim=1)
+    means: FloatArray = (total / copies).numpy()
+    return means
+
+
+def sizes(gradient: FloatArray, norm: Norm) -> FloatArray:
+    """One unsigned number per piece. (pieces, size) → (pieces,)"""
+    order = {"l2": 2, "l1": 1, "max_abs": np.inf}[norm]
+    found: FloatArray = np.linalg.norm(gradient, ord=order, axis=1)
+    return found
+
+
+def _followed(
+    model: Differentiable, many: Embedded, at: Tensor, targets: Sequence[int], output: Output
+) -> tuple[Tensor, FloatArray]:
+    """Gradients (batch, times, pieces, size) and outputs (batch, times) at several points each."""
+    import torch
+
+    batch = len(targets)
+    chosen = chosen_output(model.logits(many.with_values(at)), targets, output)
+    (gradient,) = torch.autograd.grad(chosen.sum(), at)
+    outputs = chosen.detach().cpu().double().reshape(batch, -1).numpy()
+    return gradient.detach().cpu().double().reshape(batch, -1, *at.shape[1:]), outputs
+
+
+def chosen_output(logits: Tensor, targets: Sequence[int], output: Output = "logit") -> Tensor:
+    """The value that is explained; rows may repeat each target. (rows, labels) → (rows,)"""
+    import torch
+
+    times = len(logits) // len(targets)
     rows = torch.tensor(targets, device=logits.device).repeat_interleave(times).unsqueeze(1)
     values = torch.softmax(logits, dim=-1) if output == "probability" else logits
     return values.gather(1, rows).squeeze(1)

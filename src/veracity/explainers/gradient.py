@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, cast
+from typing import ClassVar, cast
 
 import numpy as np
 
 from ..core.attributions import Attribution
 from ..core.classifiers import Classifier, Differentiable
 from ..core.explainers import Explainer
-from ..core.inputs import FloatArray, Text
-from ..engine.gradients import Output, path_gradients
+from ..core.inputs import Text
+from ..engine.gradients import Norm, Output, path_gradients, sizes
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Gradient(Explainer):
 
     needs: ClassVar[type] = Differentiable
 
-    norm: Literal["l2", "l1", "max_abs"] = "l2"
+    norm: Norm = "l2"
     output: Output = "logit"
 
     def explain(
@@ -37,14 +37,8 @@ class Gradient(Explainer):
             Attribution(
                 text,
                 target,
-                path.alignment.to_words(self._size(path.gradient)),
+                path.alignment.to_words(sizes(path.gradient, self.norm)),
                 output_value=float(path.outputs[-1]),
             )
             for text, target, path in zip(inputs, targets, paths, strict=True)
         ]
-
-    def _size(self, gradient: FloatArray) -> FloatArray:
-        """(pieces, size) → (pieces,)"""
-        order = {"l2": 2, "l1": 1, "max_abs": np.inf}[self.norm]
-        sizes: FloatArray = np.linalg.norm(gradient, ord=order, axis=1)
-        return sizes

@@ -88,8 +88,10 @@ def _from_folder(folder: Path, labels: Sequence[str] | None) -> Classifier:
             spec, names = content["architecture"], content["labels"]
         except (ValueError, KeyError, TypeError) as error:
             raise ModelError(f"{record} is damaged ({error}). Train the model again") from None
-        found: Classifier = architectures.make(spec).load(folder, names)
-        return found
+        found = architectures.make(spec).load(folder, names)
+        found.record = content
+        loaded: Classifier = found
+        return loaded
     if (folder / "config.json").exists():
         from .transformers_text import load_transformer
 
@@ -126,9 +128,11 @@ def save_model(
 ) -> None:
     """A folder that `load_model` reads; the record is written last, when all else is there."""
     model.save(folder)
+    # a model's own architecture has numbers where the one asked for left them to the data
+    settled = getattr(model, "architecture", architecture)
     content = {
         "format": FORMAT,
-        "architecture": architecture.spec,
+        "architecture": settled.spec,
         "labels": list(model.labels),
         **record,
     }

@@ -6,9 +6,9 @@ import hashlib
 import json
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from ..core.classifiers import Embedded, attention_way
+from ..core.classifiers import Embedded, FeatureMap, attention_way
 from ..core.errors import ModelError
 from ..core.examples import Dataset
 from ..core.files import written_whole
@@ -119,12 +119,16 @@ class NeuralText(nn.Module):
             rows = [given[i] for i in places]
             found = np.zeros((len(rows), len(self.labels)))
             with torch.inference_mode(), evaluating(self):
-                for batch in by_length([len(row) for row in rows]):
+                for batch in by_length([self.rows_read(len(row)) for row in rows]):
                     ids, present = self._padded([rows[i] for i in batch])
                     found[batch] = torch.softmax(self(ids, present).double(), dim=-1).cpu().numpy()
             return found
 
         return recalled(self, [row.tobytes() for row in given], ask, len(self.labels))
+
+    def rows_read(self, n_words: int) -> int:
+        """How many rows a text takes in the network: what bounds a batch."""
+        return n_words
 
     def _padded(self, rows: Sequence[IntArray]) -> tuple[Tensor, Tensor]:
         lengths = np.array([len(row) for row in rows])
@@ -176,18 +180,6 @@ class NeuralText(nn.Module):
         return f"{self.architecture.spec}, {count:,} parameters, {len(self.vocabulary):,} words"
 
 
-class StretchingText(NeuralText):
-    """A network whose first layer is passed once for a whole path of embeddings."""
-
-    def stretched(self, embedded: Embedded) -> Tensor:
-        units: Tensor = self.network.stretched(embedded.values, embedded.present)  # type: ignore[operator]
-        return units
-
-    def logits_along(self, units: Tensor) -> Tensor:
-        logits: Tensor = self.network.logits_along(units)  # type: ignore[operator]
-        return logits
-
-
 class AttentiveText(NeuralText):
     """A network that weighs words by attention."""
 
@@ -211,6 +203,38 @@ class AttentiveText(NeuralText):
         return weights
 
 
+class ConvolutionalText(NeuralText):
+    """A network whose filters each choose an n-gram."""
+
+    network: Any
+
+    def rows_read(self, n_words: int) -> int:
+        return int(max(min(n_words, self.network.length or n_words), self.network.fewest))
+
+    def embed(self, inputs: Sequence[Text]) -> Embedded:
+        """Words behind the length that the network reads are there, but nothing is due to them."""
+        whole = super().embed(inputs)
+        read = torch.arange(whole.feature.shape[1], device=self.device)
+        limit = self.network.length or len(read)
+        return replace(whole, feature=whole.feature & (read < limit))
+
+    def feature_maps(self, embedded: Embedded) -> tuple[FeatureMap, ...]:
+        found: tuple[FeatureMap, ...] = self.network.feature_maps(embedded.values, embedded.present)
+        return found
+
+    def logits_of_maps(self, maps: Sequence[FeatureMap]) -> Tensor:
+        logits: Tensor = self.network.logits_of_maps(maps)
+        return logits
+
+    def stretched(self, embedded: Embedded) -> Tensor:
+        units: Tensor = self.network.stretched(embedded.values, embedded.present)
+        return units
+
+    def logits_along(self, units: Tensor) -> Tensor:
+        logits: Tensor = self.network.logits_along(units)
+        return logits
+
+
 @dataclass(frozen=True)
 class NeuralArchitecture(Architecture):
     """Settings shared by all models over word embeddings."""
@@ -225,10 +249,14 @@ class NeuralArchitecture(Architecture):
     def network(self, size: int, n_labels: int) -> nn.Module:
         """The layers between embedded words and logits."""
 
+    def settled(self, train: Dataset) -> Self:
+        """These settings with a number wherever they leave one to the training data."""
+        return self
+
     def start(self, train: Dataset, *, seed: int) -> NeuralText:
         words = self.known_words(train)
         table = embedding_table(self.embeddings, words, self.size, seed)
-        return self._model(words, train.labels, table, seed)
+        return self.settled(train)._model(words, train.labels, table, seed)
 
     def known_words(self, train: Dataset) -> Vocabulary:
         return Vocabulary.learnt((e.input.words for e in train), self.vocabulary)
@@ -237,7 +265,7 @@ class NeuralArchitecture(Architecture):
         """The class whose abilities this network has."""
         if hasattr(network, "attention"):
             return AttentiveText
-        return StretchingText if hasattr(network, "stretched") else NeuralText
+        return ConvolutionalText if hasattr(network, "feature_maps") else NeuralText
 
     def load(self, folder: Path, labels: Sequence[str]) -> NeuralText:
         try:

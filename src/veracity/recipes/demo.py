@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ..auditing import Audit, Progress, audit
+from ..auditing.learning import Reading
+from ..core.examples import Dataset
 from ..data import Splits, load_data, sampled, split
 from ..models import RECORD, load_model, save_model
 from ..models.architectures import architectures
@@ -48,7 +50,7 @@ def demo(
         "attention_lstm": f"attention_lstm({source}hidden=100, attention=100, dropout=0.3)",
     }
     models = {
-        name: _trained(spec, parts, folder / "models" / name, name, watch)
+        name: _trained(spec, data, parts, folder / "models" / name, name, watch)
         for name, spec in specs.items()
     }
     return audit(
@@ -61,7 +63,9 @@ def demo(
     )
 
 
-def _trained(spec: str, parts: Splits, folder: Path, name: str, watch: Watcher) -> Any:
+def _trained(
+    spec: str, data: Dataset, parts: Splits, folder: Path, name: str, watch: Watcher
+) -> Any:
     if (folder / RECORD).exists():
         return load_model(folder)
     architecture = architectures.make(spec)
@@ -73,7 +77,12 @@ def _trained(spec: str, parts: Splits, folder: Path, name: str, watch: Watcher) 
         watch=lambda progress: watch(name, progress),
     )
     record = {
-        "data": {"name": parts.train.name, "fingerprint": parts.train.fingerprint()},
+        "training": asdict(architecture.training),
+        "data": {
+            "name": data.name,
+            "fingerprint": data.fingerprint(),
+            "reading": Reading(data.name).recorded(),
+        },
         "history": [asdict(e) for e in trained.history],
     }
     save_model(trained.model, architecture, folder, record=record)

@@ -89,6 +89,11 @@ class Run:
         ]
         if not _same_models(before.asked["models"], now["models"]):
             changed.append("model")
+        learnt, learns = before.asked.get("train", {}), now.get("train", {})
+        if any(
+            learnt[m]["fingerprint"] != learns[m]["fingerprint"] for m in learnt.keys() & learns
+        ):
+            changed.append("training data")
         for kind in ("explainers", "metrics"):
             changed += [
                 f"version of {spec}"
@@ -100,7 +105,8 @@ class Run:
                 f"{folder} holds a run with another {' and another '.join(changed)}. Choose "
                 "another folder for this run, or delete that one"
             )
-        run = cls(folder, asked, before.made)
+        # what methods learnt from is kept while their parts are, whatever is asked now
+        run = cls(folder, {**asked, "train": {**learnt, **learns}}, before.made)
         run._write_json()
         return run
 

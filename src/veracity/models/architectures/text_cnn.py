@@ -1,14 +1,17 @@
-"""Convolution over words (SPEC 1.1)."""
+"""Convolution over words (SPEC 1.1 to 1.3)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import cast
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, Self, cast
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ...core.classifiers import FeatureMap
+from ...core.examples import Dataset
 from ...core.inputs import BoolArray
 from ..architecture import head, sigmoid_logits
 from ..neural import NeuralArchitecture
@@ -22,6 +25,27 @@ class TextCnn(NeuralArchitecture):
     widths: tuple[int, ...] = (3, 4, 5)
     filters: int = 100
     sigmoid: bool = False
+    hidden: int = 0
+    padding: Literal["valid", "same"] = "valid"
+    length: int | Literal["mean"] | None = None
+
+    def __post_init__(self) -> None:
+        if not self.widths or min(self.widths) < 1:
+            raise ValueError(f"expected widths of at least one word, got {self.widths}")
+        if self.filters < 1 or self.hidden < 0:
+            raise ValueError(
+                f"expected at least one filter and no fewer than 0 hidden units, got "
+                f"{self.filters} and {self.hidden}"
+            )
+        if isinstance(self.length, int) and self.length < 1:
+            raise ValueError(f"expected a length of at least one word, got {self.length}")
+
+    def settled(self, train: Dataset) -> Self:
+        """The mean length of the training texts becomes a number, and is saved as one."""
+        if self.length != "mean":
+            return self
+        mean = float(np.mean([e.input.n_features for e in train]))
+        return replace(self, length=max(1, int(mean + 0.5)))
 
     def network(self, size: int, n_labels: int) -> nn.Module:
         return ConvolutionNetwork(self, size, n_labels)
@@ -32,59 +56,105 @@ class ConvolutionNetwork(nn.Module):
 
     def __init__(self, settings: TextCnn, size: int, n_labels: int) -> None:
         super().__init__()
+        if isinstance(settings.length, str):
+            raise ValueError("length=mean is known only once a model is trained; give a number")
         self.convolutions = nn.ModuleList(
             nn.Conv1d(size, settings.filters, width) for width in settings.widths
         )
-        self.longest = max(settings.widths)
+        self.widths = settings.widths
+        self.same = settings.padding == "same"
+        self.length = settings.length
+        # the fewest rows that are convolved: every filter must find one place at least
+        self.fewest = max(1 if self.same else max(settings.widths), settings.length or 0)
+        pooled = settings.filters * len(settings.widths)
+        self.dense = nn.Linear(pooled, settings.hidden) if settings.hidden else None
         self.dropout = nn.Dropout(settings.dropout)
-        self.head = head(settings.filters * len(settings.widths), n_labels, settings.sigmoid)
+        self.head = head(settings.hidden or pooled, n_labels, settings.sigmoid)
         self.sigmoid = settings.sigmoid
 
     def forward(self, values: Tensor, present: Tensor) -> Tensor:
         return self._decide(self.pooled(values, present))
 
     def pooled(self, values: Tensor, present: Tensor) -> Tensor:
-        """Each filter's strongest activation. → (batch, filters of all widths)"""
+        """Each filter's strongest match. → (batch, filters of all widths)"""
         return torch.relu(self._strongest(values, present))
 
     def _strongest(self, values: Tensor, present: Tensor) -> Tensor:
-        """(batch, words, size) → (batch, filters of all widths)"""
-        # texts shorter than the widest filter are padded with zeros up to its width
-        lengths = present.sum(dim=1).clamp(min=self.longest)
-        missing = max(0, self.longest - values.shape[1])
+        """The same before the nonlinearity, which does not change which row wins."""
+        return torch.cat(
+            [
+                maps.masked_fill(~own.unsqueeze(1), -torch.inf).max(dim=2).values
+                for _, maps, own in self._rows(values, present)
+            ],
+            dim=1,
+        )
+
+    def _rows(self, values: Tensor, present: Tensor) -> Iterator[tuple[int, Tensor, Tensor]]:
+        """Per width: what every filter says of every row, and which rows are a text's own.
+
+        (batch, words, size) → width, (batch, filters, rows), (batch, rows)
+        """
+        values, present = values[:, : self.length], present[:, : self.length]
+        # rows over a text's own padding count, rows over a neighbour's do not
+        lengths = present.sum(dim=1).clamp(min=self.fewest)
+        missing = max(0, self.fewest - values.shape[1])
         padded = nn.functional.pad(values * present.unsqueeze(-1), (0, 0, 0, missing))
         columns = padded.transpose(1, 2)  # (batch, size, words)
-        best = []
-        for convolution in self.convolutions:
-            maps = convolution(columns)  # (batch, filters, starts)
-            starts = torch.arange(maps.shape[2], device=maps.device)
-            last = lengths.unsqueeze(1) - (columns.shape[2] - maps.shape[2])
-            # windows that reach into another text's padding are not this text's
-            maps = maps.masked_fill((starts >= last).unsqueeze(1), -torch.inf)
-            best.append(maps.max(dim=2).values)
-        return torch.cat(best, dim=1)
+        for width, convolution in zip(self.widths, self.convolutions, strict=True):
+            before, after = self.around(width)
+            maps = convolution(nn.functional.pad(columns, (before, after)))
+            last = lengths + before + after - (width - 1)
+            yield width, maps, torch.arange(maps.shape[2], device=maps.device) < last.unsqueeze(1)
+
+    def around(self, width: int) -> tuple[int, int]:
+        """How many rows of zeros stand before and behind the text (SPEC 1.3)."""
+        return ((width - 1) // 2, width // 2) if self.same else (0, 0)
+
+    # ---- what each filter found -------------------------------------------------------------
+
+    def feature_maps(self, values: Tensor, present: Tensor) -> tuple[FeatureMap, ...]:
+        """What every filter found in every row. (batch, words, size)"""
+        found = []
+        for width, maps, own in self._rows(values, present):
+            before, after = self.around(width)
+            active = torch.relu(maps).masked_fill(~own.unsqueeze(1), 0.0)
+            found.append(FeatureMap(width, before, active.transpose(1, 2), own, after))
+        return tuple(found)
+
+    def logits_of_maps(self, maps: Sequence[FeatureMap]) -> Tensor:
+        """The strongest match of each filter decides. → (batch, labels)"""
+        # no match is below zero, so rows that are not a text's own never win
+        return self._decide(torch.cat([found.values.max(dim=1).values for found in maps], dim=1))
+
+    # ---- short cuts -------------------------------------------------------------------------
 
     def masked_logits(
         self, words: Tensor, blank: Tensor, shown: BoolArray, *, delete: bool
     ) -> Tensor:
         """Looks windows up instead of convolving every masking anew."""
-        filters = [Filters(c.weight.detach(), cast(Tensor, c.bias).detach()) for c in self._layers]
-        windows = Windows(filters, least=self.longest)
+        filters = [
+            Filters(c.weight.detach(), cast(Tensor, c.bias).detach(), *self.around(w))
+            for w, c in zip(self.widths, self._layers, strict=True)
+        ]
+        windows = Windows(filters, least=self.fewest, most=self.length)
         return self._decide(torch.relu_(windows.pooled(words, blank, shown, delete=delete)))
 
     def stretched(self, values: Tensor, present: Tensor) -> Tensor:
-        """Each filter's strongest window without its bias, which is the same in every window."""
-        bias = torch.cat([cast(Tensor, c.bias) for c in self._layers])
-        return self._strongest(values, present) - bias
+        """Each filter's strongest row without its bias, which is the same in every row."""
+        return self._strongest(values, present) - self._bias
 
     def logits_along(self, units: Tensor) -> Tensor:
-        bias = torch.cat([cast(Tensor, c.bias) for c in self._layers])
-        return self._decide(torch.relu(units + bias))
+        return self._decide(torch.relu(units + self._bias))
 
     @property
     def _layers(self) -> Iterable[nn.Conv1d]:
         return cast(Iterable[nn.Conv1d], self.convolutions)
 
+    @property
+    def _bias(self) -> Tensor:
+        return torch.cat([cast(Tensor, c.bias) for c in self._layers])
+
     def _decide(self, pooled: Tensor) -> Tensor:
-        logits: Tensor = self.head(self.dropout(pooled))
+        best = pooled if self.dense is None else torch.relu(self.dense(pooled))
+        logits: Tensor = self.head(self.dropout(best))
         return sigmoid_logits(logits) if self.sigmoid else logits

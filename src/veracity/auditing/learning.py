@@ -1,0 +1,108 @@
+"""What methods learn from: data that a user names, or that a model's record names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ..core.classifiers import Classifier
+from ..core.errors import DataError, VeracityError
+from ..core.examples import Dataset
+from ..core.explainers import Explainer
+from ..data import Columns, load_data, sampled, split
+from ..data.splits import given_parts
+
+Lesson = Dataset | str
+"""Training data, or why there are none."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How data were read, as the command line says it: what a model's record must keep."""
+
+    source: str
+    columns: str = ""
+    labels: str = ""
+    language: str = "auto"
+    max_words: int = 5000
+    skip_bad: bool = False
+    limit: int | None = None
+
+    def data(self) -> Dataset:
+        """All examples that the source holds."""
+        names = [name.strip() for name in self.labels.split(",")] if self.labels else None
+        return load_data(
+            self.source,
+            columns=Columns.parse(self.columns),
+            # names are for files: a corpus has its own
+            labels=names if Path(self.source).exists() else None,
+            language=self.language,
+            max_words=self.max_words,
+            skip_bad=self.skip_bad,
+        )
+
+    def recorded(self) -> dict[str, Any]:
+        """For a record, which may be read from another folder."""
+        path = Path(self.source)
+        return asdict(replace(self, source=str(path.resolve()) if path.exists() else self.source))
+
+
+def taught(
+    explainer: Explainer,
+    model: Classifier,
+    train: str | Path | Dataset | None,
+    *,
+    seed: int,
+) -> Explainer:
+    """The method, having learnt what it must; or a sentence that says what it needs."""
+    if not explainer.learns or (explainer.ready and train is None):
+        return explainer
+    lesson = lessons_on({"": model}, train, seed=seed)[""]
+    return explainer.fitted(model, check_lesson(explainer, lesson))
+
+
+def lessons_on(
+    models: Mapping[str, Classifier], train: str | Path | Dataset | None, *, seed: int
+) -> dict[str, Lesson]:
+    """For each model what was given, or else what its record says it was trained on."""
+    if not models or train is None:
+        return {name: _recorded(model) for name, model in models.items()}
+    if isinstance(train, Dataset):
+        return dict.fromkeys(models, train)
+    part = training_part(load_data(train), of_file=Path(train).exists(), seed=seed)
+    return dict.fromkeys(models, part)
+
+
+def check_lesson(explainer: Explainer, lesson: Lesson) -> Dataset:
+    """Training data, or a sentence that says how to give them."""
+    if isinstance(lesson, Dataset):
+        return lesson
+    raise DataError(
+        f"{explainer.spec} learns from training data, but {lesson}. Give them with --train DATA "
+        "(train=…)"
+    )
+
+
+def training_part(data: Dataset, *, of_file: bool, seed: int) -> Dataset:
+    """The part to train on; of a file that names no parts, all of it."""
+    if of_file and not given_parts(data).get("train"):
+        return data
+    return split(data, seed=seed).train
+
+
+def _recorded(model: Classifier) -> Lesson:
+    """The very texts that a model was trained on, read again."""
+    record: Mapping[str, Any] = getattr(model, "record", {})
+    about = record.get("data", {})
+    if "reading" not in about:
+        return "none were given"
+    try:
+        data = Reading(**about["reading"]).data()
+        seed, limit = record["training"]["seed"], about["reading"]["limit"]
+    except (VeracityError, KeyError, TypeError):
+        return f"those of this model ({about.get('name')}) cannot be read any more"
+    if data.fingerprint() != about.get("fingerprint"):
+        return f"those of this model ({about.get('name')}) have changed"
+    return split(sampled(data, limit, seed=seed), seed=seed).train

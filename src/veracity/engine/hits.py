@@ -1,0 +1,164 @@
+"""Which n-gram each filter of a convolution chose, and what the answer owes to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..core.classifiers import Convolutional, FeatureMap
+from ..core.inputs import FloatArray, IntArray, Text
+from .batches import by_length
+from .gradients import chosen_output, evaluating
+from .tally import asked
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+SHORTEST = 32
+"""Texts count as this long at least: a network may pad them, and its maps are wide."""
+
+
+ROUNDING = 1e-5
+"""Matches within this share of the strongest are as strong: the same n-gram, added up elsewhere."""
+
+
+@dataclass(frozen=True)
+class Hits:
+    """Per filter, widths in order: its strongest match and where that stands in one text."""
+
+    values: FloatArray  # (filters,)
+    starts: IntArray  # (filters,) the first word read, below 0 where padding stands before
+    widths: IntArray  # (filters,)
+    n_words: int
+    """Words that the network read."""
+    n_positions: int
+    """Words and what stands behind them to fill the text up."""
+    logits: FloatArray  # (labels,)
+    gradient: FloatArray  # (filters,) of the target's logit; empty when no target was named
+
+    def words(self, filter_: int) -> tuple[int, ...]:
+        """The words of a filter's n-gram; none if it chose padding alone."""
+        first, width = int(self.starts[filter_]), int(self.widths[filter_])
+        return tuple(range(max(first, 0), min(first + width, self.n_words)))
+
+    def spread(self, effects: FloatArray) -> FloatArray:
+        """Each filter's effect on every position of its n-gram, added up. → (positions,)"""
+        places = np.arange(self.n_positions)
+        first, last = self.starts[:, None], (self.starts + self.widths)[:, None]
+        total: FloatArray = effects @ ((places >= first) & (places < last))
+        return total
+
+
+@dataclass(frozen=True)
+class MapGradient:
+    """One width's activations for one text, and how the target's logit follows them."""
+
+    width: int
+    before: int
+    row_per_word: bool
+    values: FloatArray  # (rows, filters)
+    gradient: FloatArray  # (rows, filters)
+    n_words: int
+
+
+def filter_hits(
+    model: Convolutional, inputs: Sequence[Text], targets: Sequence[int] | None = None
+) -> list[Hits]:
+    """What every filter chose in every text; ties go to the first row (SPEC 1.2)."""
+    import torch
+
+    found: dict[int, Hits] = {}
+    for batch, n_words, maps in _maps(model, inputs):
+        rows = torch.cat([_first_best(m.values) for m in maps], dim=1)
+        # maps of a single row each are the pooled values, and lead to the same logits
+        pooled = [_pooled(m) for m in maps]
+        values = torch.cat([m.values.squeeze(1) for m in pooled], dim=1)
+        wanted = None if targets is None else [targets[i] for i in batch]
+        logits, slopes = _followed(model, pooled, wanted)
+        sizes = [m.values.shape[2] for m in maps]
+        before = np.repeat([m.before for m in maps], sizes)
+        widths = np.repeat([m.width for m in maps], sizes)
+        starts = rows.cpu().numpy() - before
+        strengths = values.cpu().double().numpy()
+        gradient = np.concatenate([s[:, 0] for s in slopes], axis=1) if slopes else None
+        first = maps[0]
+        positions = first.present.sum(dim=1) + first.width - 1 - first.before - first.after
+        for j, i in enumerate(batch):
+            found[i] = Hits(
+                strengths[j],
+                starts[j],
+                widths,
+                n_words[j],
+                int(positions[j]),
+                logits[j],
+                np.zeros(0) if gradient is None else gradient[j],
+            )
+    asked(len(inputs))
+    return [found[i] for i in range(len(inputs))]
+
+
+def map_gradients(
+    model: Convolutional, inputs: Sequence[Text], targets: Sequence[int]
+) -> list[list[MapGradient]]:
+    """Per text and width: the text's own rows and the gradient of the target's logit there."""
+    found: dict[int, list[MapGradient]] = {}
+    for batch, n_words, maps in _maps(model, inputs):
+        _, slopes = _followed(model, maps, [targets[i] for i in batch])
+        for j, i in enumerate(batch):
+            found[i] = []
+            for m, slope in zip(maps, slopes, strict=True):
+                own = int(m.present[j].sum())
+                values = m.values[j, :own].cpu().double().numpy()
+                found[i].append(
+                    MapGradient(
+                        m.width, m.before, m.row_per_word, values, slope[j, :own], n_words[j]
+                    )
+                )
+    asked(len(inputs))
+    return [found[i] for i in range(len(inputs))]
+
+
+def _maps(
+    model: Convolutional, inputs: Sequence[Text]
+) -> Iterator[tuple[list[int], list[int], tuple[FeatureMap, ...]]]:
+    """Places of texts, how many of their words were read, and their feature maps."""
+    import torch
+
+    for batch in by_length([max(t.n_features, SHORTEST) for t in inputs]):
+        with torch.no_grad(), evaluating(model):
+            embedded = model.embed([inputs[i] for i in batch])
+            maps = model.feature_maps(embedded)
+        yield batch, embedded.feature.sum(dim=1).tolist(), maps
+
+
+def _first_best(values: Tensor) -> Tensor:
+    """The lowest row that reaches the maximum. (batch, rows, filters) → (batch, filters)"""
+    best = values.max(dim=1, keepdim=True).values
+    return (values >= best * (1 - ROUNDING)).int().argmax(dim=1)
+
+
+def _pooled(found: FeatureMap) -> FeatureMap:
+    return replace(
+        found,
+        values=found.values.max(dim=1, keepdim=True).values,
+        present=found.present[:, :1],
+    )
+
+
+def _followed(
+    model: Convolutional, maps: Sequence[FeatureMap], targets: Sequence[int] | None
+) -> tuple[FloatArray, list[FloatArray]]:
+    """Logits (batch, labels) and per map the gradient of the target's logit, if one is named."""
+    import torch
+
+    at: list[Tensor] = [m.values.detach().requires_grad_(targets is not None) for m in maps]
+    with evaluating(model), torch.set_grad_enabled(targets is not None):
+        logits = model.logits_of_maps([replace(m, values=v) for m, v in zip(maps, at, strict=True)])
+        answers = logits.detach().cpu().double().numpy()
+        if targets is None:
+            return answers, []
+        slopes = torch.autograd.grad(chosen_output(logits, targets).sum(), at)
+    return answers, [slope.cpu().double().numpy() for slope in slopes]

@@ -1,0 +1,59 @@
+"""Where the filters that raise the answer are active (SPEC 3.9)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, cast
+
+import numpy as np
+
+from ..core.attributions import Attribution
+from ..core.classifiers import Classifier, Convolutional
+from ..core.explainers import Explainer
+from ..core.inputs import FloatArray, Text
+from ..engine.hits import MapGradient, map_gradients
+
+
+@dataclass(frozen=True)
+class GradCam(Explainer):
+    """Activations weighed by mean gradients, per width, then averaged; never negative."""
+
+    needs: ClassVar[type] = Convolutional
+
+    def explain(
+        self,
+        model: Classifier,
+        inputs: Sequence[Text],
+        targets: Sequence[int],
+        rngs: Sequence[np.random.Generator],
+    ) -> list[Attribution]:
+        found = map_gradients(cast(Convolutional, model), inputs, targets)
+        return [
+            Attribution(
+                text,
+                target,
+                np.mean([on_words(width, text.n_features) for width in widths], axis=0),
+            )
+            for text, target, widths in zip(inputs, targets, found, strict=True)
+        ]
+
+
+def class_activation(values: FloatArray, weights: FloatArray) -> FloatArray:
+    """ReLU of the weighted sum of the maps. (rows, filters), (filters,) → (rows,)"""
+    return np.maximum(values @ weights, 0.0)
+
+
+def on_words(found: MapGradient, n: int) -> FloatArray:
+    """A row per word is that word's; any other is shared evenly by the words it covers."""
+    rows = class_activation(found.values, found.gradient.mean(axis=0))
+    scores = np.zeros(n)
+    if found.row_per_word:
+        scores[: found.n_words] = rows[: found.n_words]
+        return scores
+    for row, value in enumerate(rows):
+        first = max(row - found.before, 0)
+        covered = slice(first, min(row - found.before + found.width, found.n_words))
+        if covered.stop > first:
+            scores[covered] += value / (covered.stop - first)
+    return scores
