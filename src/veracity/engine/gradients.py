@@ -83,8 +83,7 @@ def _walk(
     import torch
 
     end = embedded.values.detach()
-    word = embedded.feature.unsqueeze(-1)
-    start = torch.where(word, torch.zeros_like(end), end)
+    start = without_words(embedded)
     batch, pieces, _ = end.shape
     total = torch.zeros(end.shape, dtype=torch.float64)
     outputs = np.zeros((batch, len(points)))
@@ -97,11 +96,11 @@ def _walk(
         many = embedded.with_values(end).repeat(m)
         origin = start.repeat_interleave(m, dim=0)
         at = (origin + alpha * (many.values - origin)).requires_grad_(True)
-        chosen = _chosen(model.logits(many.with_values(at)), targets, m, output)
-        (gradient,) = torch.autograd.grad(chosen.sum(), at)
+        value = chosen(model.logits(many.with_values(at)), targets, m, output)
+        (gradient,) = torch.autograd.grad(value.sum(), at)
         by_point = gradient.detach().cpu().double().reshape(batch, m, pieces, -1)
         total += torch.einsum("bmpd,m->bpd", by_point, share)
-        outputs[:, first : first + m] = chosen.detach().cpu().double().reshape(batch, m).numpy()
+        outputs[:, first : first + m] = value.detach().cpu().double().reshape(batch, m).numpy()
     difference = (end - start).cpu().double().numpy()
     gradients = total.numpy()
     return [
@@ -110,7 +109,16 @@ def _walk(
     ]
 
 
-def _chosen(logits: Tensor, targets: Sequence[int], times: int, output: Output) -> Tensor:
+def without_words(embedded: Embedded) -> Tensor:
+    """The baseline: zero embeddings for words, special pieces as they are (SPEC 3.4, 3.7)."""
+    import torch
+
+    values = embedded.values.detach()
+    return torch.where(embedded.feature.unsqueeze(-1), torch.zeros_like(values), values)
+
+
+def chosen(logits: Tensor, targets: Sequence[int], times: int, output: Output) -> Tensor:
+    """The explained number of each row, when every target has `times` rows."""
     import torch
 
     rows = torch.tensor(targets, device=logits.device).repeat_interleave(times).unsqueeze(1)
