@@ -344,11 +344,13 @@ def test_all_coalitions_are_all() -> None:
 def test_methods_list_what_they_need() -> None:
     assert {n: explainers.get(n).needs.__name__ for n in explainers.names()} == {
         "attention": "Attentive",
+        "deep_lift": "Differentiable",
         "gradient": "Differentiable",
         "input_x_gradient": "Differentiable",
         "integrated_gradients": "Differentiable",
         "kernel_shap": "Classifier",
         "lime": "Classifier",
+        "lrp": "Differentiable",
         "occlusion": "Classifier",
         "random_scores": "Classifier",
     }

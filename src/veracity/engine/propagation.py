@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -31,22 +31,13 @@ Function = Callable[..., Any]
 SMALL = 1e-7
 """Differences below this are none: the slope stands in for the quotient (SPEC 3.7)."""
 
-NEAR = 0.1
-"""Below this, smooth functions are integrated: a quotient of rounded differences is mostly noise"""
-
-# three-point Gauss rule on [0, 1]
-POINTS = (0.5 - 0.15**0.5, 0.5, 0.5 + 0.15**0.5)
-WEIGHTS = (5 / 18, 8 / 18, 5 / 18)
-
 NAMES = {
     "multiply": "mul",
     "__mul__": "mul",
     "__rmul__": "mul",
-    "__imul__": "mul",
     "divide": "div",
     "true_divide": "div",
     "__truediv__": "div",
-    "__itruediv__": "div",
     "__matmul__": "matmul",
     "mm": "matmul",
     "bmm": "matmul",
@@ -64,6 +55,7 @@ NAMES = {
 }
 """One name for what is spelt in several ways; a trailing underscore is taken off before."""
 
+DTYPE: Any = vars(torch._C.TensorBase)["dtype"].__get__
 OWN_CHECKS = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
 
 
@@ -118,36 +110,46 @@ class Propagation(TorchFunctionMode):
     }
     """What is computed from simpler functions, which are then answered in their turn."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.inside: list[Any] = []
+
     def __torch_function__(
         self, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:  # the mode is off in here, and on again under `with self`
         name = getattr(func, "__name__", "")
         if name == "__set__":
             return func(*args, **(kwargs or {}))
-        given, named = _constant_weights(list(args)), _constant_weights(kwargs or {})
-        if not _any_signal([given, named]):
+        if func == DTYPE and args[0].is_floating_point():
+            return torch.float64  # as which all numbers are read here
+        in_place = name == "__setitem__" or (name.endswith("_") and not name.endswith("__"))
+        given, named = _read(list(args), kwargs or {}, in_place)
+        if not any(map(is_signal, _tensors([given, named]))):
             return func(*given, **named)
-        in_place = name.endswith("_") and not name.endswith("__")
         plain = name.rstrip("_") if in_place else name
         plain = NAMES.get(plain, plain)
+        if plain != "einsum" and func not in self.inside and _opens(func):
+            self.inside.append(func)  # some call what torch reports under their own name
+            try:
+                with self:
+                    return opened(func)(*given, **named)
+            finally:
+                self.inside.pop()
         answer = self.rules.get(plain) or self.written_out.get(plain)
         if answer is None:
-            if not _opens(func):
-                return func(*given, **named)
-            with self:
-                return opened(func)(*given, **named)
+            return func(*given, **named)
         if "input" in named:
             given.insert(0, named.pop("input"))
         given += [named.pop(key) for key in ("other", "mat2") if key in named]
-        if not (in_place or name in ("__imul__", "__itruediv__")):
+        if not in_place:
             return getattr(self, answer)(func, *given, **named)
-        target = given[0]
 
         def copying(first: Tensor, *rest: Any, **others: Any) -> Any:
             return func(first.clone(), *rest, **others)
 
         copying.__name__ = plain
-        return target.copy_(getattr(self, answer)(copying, target.clone(), *given[1:], **named))
+        copies = [g.clone() if isinstance(g, Tensor) else g for g in given]
+        return given[0].copy_(getattr(self, answer)(copying, *copies, **named))
 
     # ---- written out ------------------------------------------------------------------------
 
@@ -464,16 +466,14 @@ class Differences(Propagation):
     calls in the same order. So nothing need be known of how a model arranges its rows.
     """
 
-    smooth = ("tanh", "sigmoid", "gelu", "silu", "mish", "softplus", "exp", "erf", "sin", "cos")
-    bent = ("relu", "relu6", "leaky_relu", "prelu", "elu", "selu", "celu", "hardtanh", "clamp")
     rules = {
-        **dict.fromkeys((*smooth, *bent), "elementwise"),
         **dict.fromkeys(
-            ("hardswish", "hardsigmoid", "softshrink", "hardshrink", "log_sigmoid", "abs", "log")
-            + ("log1p", "expm1", "sqrt", "pow", "square", "threshold"),
+            ("tanh", "sigmoid", "gelu", "silu", "mish", "softplus", "exp", "expm1", "erf", "sin")
+            + ("cos", "log", "log1p", "log_sigmoid", "sqrt", "rsqrt", "reciprocal", "pow", "square")
+            + ("relu", "relu6", "leaky_relu", "prelu", "elu", "selu", "celu", "hardtanh", "clamp")
+            + ("hardswish", "hardsigmoid", "softshrink", "hardshrink", "threshold", "abs"),
             "elementwise",
         ),
-        **dict.fromkeys(("rsqrt", "reciprocal"), "inverse_power"),
         **dict.fromkeys(("mul", "matmul", "einsum", "linear"), "product"),
         **dict.fromkeys(("max", "amax", "max_pool1d", "adaptive_max_pool1d"), "maximum"),
         "softmax": "softmax",
@@ -508,35 +508,18 @@ class Differences(Propagation):
         value: Tensor = func(x, *rest, **named)
         if any(is_signal(r) for r in rest) or not is_signal(x):
             return value
-        name = func.__name__.rstrip("_")
-        (before,) = self.at_reference(name, x)
+        (before,) = self.at_reference(func.__name__, x)
 
         def function(at: Tensor) -> Tensor:
             found: Tensor = func(at, *rest, **named)
             return found
 
         here = x.detach()
-        # where both are infinite, as masked scores are, there is no difference
+        # where both are infinite, as hidden scores are, there is no difference
         step = torch.where(here == before, torch.zeros_like(here), here - before)
-        if name in self.smooth:
-            shape = (3, *[1] * x.dim())
-            points = before + here.new_tensor(POINTS).reshape(shape) * step
-            mean = (slope(function, points) * here.new_tensor(WEIGHTS).reshape(shape)).sum(0)
-            close = step.abs() < NEAR
-        else:
-            mean, close = slope(function, here), step.abs() < SMALL
+        close = step.abs() < SMALL
         quotient = (value.detach() - function(before)) / torch.where(close, 1.0, step)
-        return grafted(value, x * torch.where(close, mean, quotient))
-
-    def inverse_power(self, func: Function, x: Tensor) -> Tensor:
-        """Δout / Δin without dividing by Δin: 1/a - 1/b = -(a - b) / ab."""
-        value: Tensor = func(x)
-        (before,) = self.at_reference(func.__name__, x)
-        now, then = value.detach(), func(before)
-        ratio = -now * then
-        if func.__name__.startswith("rsqrt"):
-            ratio = ratio / (x.detach().sqrt() + before.sqrt())
-        return grafted(value, x * ratio)
+        return grafted(value, x * torch.where(close, slope(function, here), quotient))
 
     def product(self, func: Function, *factors: Any, **named: Any) -> Tensor:
         """Each factor times the mean of the other: ab - a'b' = Δa (b + b')/2 + Δb (a + a')/2."""
@@ -634,23 +617,42 @@ def opened(func: types.FunctionType) -> Function:
     return inner
 
 
-def _constant_weights(value: Any) -> Any:
-    """Weights as constants: leaves that ask for a gradient. The words are never a leaf."""
+def _read(given: list[Any], named: dict[str, Any], in_place: bool) -> tuple[Any, Any]:
+    """Arguments with weights as constants, and with numbers of one precision.
+
+    The words are followed in doubles and weights are not, so that rounding, which depends on what
+    else is in a batch, stays far below the smallest difference that a rule looks at.
+    """
+
+    def constant(tensor: Tensor) -> Tensor:
+        # a leaf that asks for a gradient is a weight: the words are never a leaf
+        return tensor.detach() if tensor.is_leaf and tensor.requires_grad else tensor
+
+    found = _mapped(constant, [given, named])
+    kinds = {t.dtype for t in _tensors(found) if t.is_floating_point()}
+    if torch.float64 in kinds and len(kinds) > 1:
+        kind = found[0][0].dtype if in_place else torch.float64
+        found = _mapped(lambda t: t.to(kind) if t.is_floating_point() else t, found)
+    return found[0], found[1]
+
+
+def _mapped(function: Callable[[Tensor], Tensor], value: Any) -> Any:
+    """The same arguments with every tensor replaced."""
     if isinstance(value, Tensor):
-        return value.detach() if value.is_leaf and value.requires_grad else value
+        return function(value)
     if type(value) in (list, tuple):
-        return type(value)(map(_constant_weights, value))
+        return type(value)(_mapped(function, v) for v in value)
     if type(value) is dict:
-        return {key: _constant_weights(v) for key, v in value.items()}
+        return {key: _mapped(function, v) for key, v in value.items()}
     return value
 
 
-def _any_signal(value: Any) -> bool:
-    if isinstance(value, dict):
-        return any(map(_any_signal, value.values()))
-    if isinstance(value, list | tuple):
-        return any(map(_any_signal, value))
-    return is_signal(value)
+def _tensors(value: Any) -> Iterator[Tensor]:
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, list | tuple | dict):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _tensors(inner)
 
 
 def _flat(factors: Sequence[Any]) -> list[Any]:
@@ -707,7 +709,9 @@ def contributions(
 def _followed(
     model: Differentiable, embedded: Embedded, targets: Sequence[int], rules: Propagation
 ) -> tuple[Tensor, Tensor]:
-    values = embedded.values.detach().clone().requires_grad_(True)
+    values = embedded.values.detach()
+    kind = values.dtype if values.device.type == "mps" else torch.float64  # which has no doubles
+    values = values.to(kind, copy=True).requires_grad_(True)
     with torch.enable_grad():
         # a copy: what the model sees is no leaf, so that every leaf it uses is a weight
         seen = embedded.with_values(values.clone())
