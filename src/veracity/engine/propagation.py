@@ -11,7 +11,7 @@ import functools
 import types
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -30,6 +30,9 @@ Function = Callable[..., Any]
 
 SMALL = 1e-7
 """Differences below this are none: the slope stands in for the quotient (SPEC 3.7)."""
+
+ROUNDING = 1e-9
+"""What doubles may lose on the way: a lead below this is none."""
 
 NAMES = {
     "multiply": "mul",
@@ -55,6 +58,13 @@ NAMES = {
 }
 """One name for what is spelt in several ways; a trailing underscore is taken off before."""
 
+CURVED = ("tanh", "gelu", "silu", "mish", "elu", "selu", "celu")
+BENT = ("leaky_relu", "hardtanh", "hardswish", "softshrink", "hardshrink")
+"""Activations that are nothing at zero."""
+
+OFF_ORIGIN = ("sigmoid", "hardsigmoid", "log_sigmoid", "softplus", "clamp", "erf", "sin", "cos")
+POWERS = ("exp", "expm1", "log", "log1p", "sqrt", "rsqrt", "reciprocal", "pow", "square")
+
 DTYPE: Any = vars(torch._C.TensorBase)["dtype"].__get__
 OWN_CHECKS = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
 
@@ -63,11 +73,11 @@ class _Grafted(torch.autograd.Function):
     """The value of one tensor with the backward pass of another."""
 
     @staticmethod
-    def forward(ctx: Any, value: Tensor, path: Tensor) -> Tensor:  # type: ignore[override]
+    def forward(ctx: Any, value: Tensor, path: Tensor) -> Tensor:
         return value.clone()  # not a view: the model may write into it
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor]:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor]:
         return None, gradient
 
 
@@ -93,15 +103,17 @@ def slope(function: Function, at: Tensor) -> Tensor:
 class Propagation(TorchFunctionMode):
     """Answers a model's calls while it runs; nothing is hung on the model or copied from it."""
 
-    rules: dict[str, str]
+    rules: ClassVar[dict[str, str]]
     """Which method answers which function."""
 
-    written_out = {
+    written_out: ClassVar[dict[str, str]] = {
         "scaled_dot_product_attention": "attention",
         "layer_norm": "layer_norm",
         "rms_norm": "rms_norm",
         "div": "quotient",
         "glu": "gated",
+        "max": "maximum",
+        "amax": "maximum",
         "addmm": "sum_with_product",
         "baddbmm": "sum_with_product",
         "addbmm": "sum_with_product",
@@ -215,12 +227,31 @@ class Propagation(TorchFunctionMode):
             found: Tensor = func(a, b, **named)
             return found
         with self:
-            return torch.reciprocal(b) * a
+            product: Tensor = torch.reciprocal(b) * a
+            return product
 
     def gated(self, func: Function, x: Tensor, dim: int = -1) -> Tensor:
         with self:
             signal, gate = x.chunk(2, dim)
             return signal * torch.sigmoid(gate)
+
+    def maximum(
+        self, func: Function, x: Tensor, dim: Any = None, keepdim: bool = False, **named: Any
+    ) -> Any:
+        """All goes to the winner: the first, where several differ by rounding alone."""
+        if not isinstance(dim, int) or named:
+            given = {"dim": dim, "keepdim": keepdim} if isinstance(dim, int | tuple | list) else {}
+            return func(x, *([dim] if isinstance(dim, Tensor) else []), **given, **named)
+        best = x.detach().amax(dim, keepdim=True)
+        winner = (x >= best - ROUNDING * (1 + best.abs())).byte().argmax(dim, keepdim=True)
+        found = grafted(best, self.won(x, best, winner, dim))
+        if not keepdim:
+            found, winner = found.squeeze(dim), winner.squeeze(dim)
+        return found if func.__name__ == "amax" else torch.return_types.max((found, winner))
+
+    def won(self, x: Tensor, value: Tensor, winner: Tensor, dim: int) -> Tensor:
+        """What the winner is followed back by."""
+        return x.gather(dim, winner)
 
     def sum_with_product(
         self, func: Function, x: Tensor, a: Tensor, b: Tensor, *, beta: float = 1, alpha: float = 1
@@ -240,9 +271,9 @@ class Propagation(TorchFunctionMode):
             steps = list(values.unbind(time))
         starts = tuple(start) if func.__name__ == "lstm" else (start,)
         per = len(flat) // (layers * (2 if both_ways else 1))
-        ends = []
+        ends: list[tuple[Tensor, ...]] = []
         with self:
-            for layer in range(layers):
+            for _ in range(layers):
                 ways = []
                 for way in range(2 if both_ways else 1):
                     place = len(ends)
@@ -250,8 +281,10 @@ class Propagation(TorchFunctionMode):
                     states, end = _unrolled(cell, steps, [s[place] for s in starts], way == 1)
                     ways.append(states)
                     ends.append(end)
-                steps = [torch.cat(both, dim=-1) if len(both) > 1 else both[0]
-                         for both in zip(*ways, strict=True)]
+                steps = [
+                    torch.cat(both, dim=-1) if len(both) > 1 else both[0]
+                    for both in zip(*ways, strict=True)
+                ]
             output = torch.cat(steps) if time is None else torch.stack(steps, dim=time)
             return output, *(torch.stack(parts) for parts in zip(*ends, strict=True))
 
@@ -350,7 +383,7 @@ class LayerRule:
 class Relevance(Propagation):
     """Relevance R = x · s; the backward pass carries s. Gates and normalisers are constants."""
 
-    rules = {
+    rules: ClassVar[dict[str, str]] = {
         "linear": "linear",
         **dict.fromkeys(("conv1d", "conv2d", "conv3d"), "convolution"),
         **dict.fromkeys(("mul", "matmul", "einsum"), "product"),
@@ -358,8 +391,7 @@ class Relevance(Propagation):
             ("sigmoid", "hardsigmoid", "softmax", "erf", "rsqrt", "reciprocal"), "constant"
         ),
         **dict.fromkeys(
-            ("tanh", "gelu", "silu", "mish", "elu", "selu", "celu", "leaky_relu", "hardtanh")
-            + ("hardswish", "softshrink", "hardshrink", "square"),
+            (*CURVED, *BENT, "square"),
             "through_origin",
         ),
         "pow": "power",
@@ -466,16 +498,13 @@ class Differences(Propagation):
     calls in the same order. So nothing need be known of how a model arranges its rows.
     """
 
-    rules = {
+    rules: ClassVar[dict[str, str]] = {
         **dict.fromkeys(
-            ("tanh", "sigmoid", "gelu", "silu", "mish", "softplus", "exp", "expm1", "erf", "sin")
-            + ("cos", "log", "log1p", "log_sigmoid", "sqrt", "rsqrt", "reciprocal", "pow", "square")
-            + ("relu", "relu6", "leaky_relu", "prelu", "elu", "selu", "celu", "hardtanh", "clamp")
-            + ("hardswish", "hardsigmoid", "softshrink", "hardshrink", "threshold", "abs"),
+            (*CURVED, *BENT, *OFF_ORIGIN, *POWERS, "relu", "relu6", "prelu", "threshold", "abs"),
             "elementwise",
         ),
         **dict.fromkeys(("mul", "matmul", "einsum", "linear"), "product"),
-        **dict.fromkeys(("max", "amax", "max_pool1d", "adaptive_max_pool1d"), "maximum"),
+        **dict.fromkeys(("max_pool1d", "adaptive_max_pool1d"), "pooled"),
         "softmax": "softmax",
         "log_softmax": "log_softmax",
         "logsumexp": "log_sum_exp",
@@ -534,32 +563,20 @@ class Differences(Propagation):
         paths = [func(*_replaced(middle, {i: flat[i]}), **named) for i in places]
         return grafted(value, paths[0] + paths[1])
 
-    def maximum(self, func: Function, x: Tensor, *rest: Any, **named: Any) -> Any:
-        """All credit to the position that wins in the text."""
-        dims = [named.get("dim", rest[0] if rest else None)]
-        if func.__name__ in ("max", "amax"):
-            if not isinstance(dims[0], int):
-                return func(x, *rest, **named)
-            keep = named.get("keepdim", rest[1] if len(rest) > 1 else False)
-            value, winner = x.max(dims[0], keepdim=True)
-            at = x.gather(dims[0], winner)
-            (before,) = self.at_reference(func.__name__, x)
-            then, was = before.amax(dims[0], keepdim=True), before.gather(dims[0], winner)
-        else:
-            keep = True
-            value, winner = func(x, *rest, **{**named, "return_indices": True})
-            at = x.gather(-1, winner)
-            (before,) = self.at_reference(func.__name__, x)
-            then, was = func(before, *rest, **named), before.gather(-1, winner)
-        step = (at - was).detach()
-        close = ~(step.abs() >= SMALL)
-        ratio = torch.where(close, 1.0, (value.detach() - then) / torch.where(close, 1.0, step))
-        found = grafted(value, at * ratio)
-        if not keep:
-            found, winner = found.squeeze(dims[0]), winner.squeeze(dims[0])
-        if func.__name__ == "max":
-            return torch.return_types.max((found, winner))
+    def pooled(self, func: Function, x: Tensor, *rest: Any, **named: Any) -> Any:
+        value, winner = func(x, *rest, **{**named, "return_indices": True})
+        (before,) = self.at_reference(func.__name__, x)
+        then, was = (
+            func(before, *rest, **{**named, "return_indices": False}),
+            before.gather(-1, winner),
+        )
+        found = grafted(value, _all_credit(x.gather(-1, winner), was, value, then))
         return (found, winner) if named.get("return_indices") else found
+
+    def won(self, x: Tensor, value: Tensor, winner: Tensor, dim: int) -> Tensor:
+        (before,) = self.at_reference("max", x)
+        was, then = before.gather(dim, winner), before.amax(dim, keepdim=True)
+        return _all_credit(x.gather(dim, winner), was, value, then)
 
     def softmax(self, func: Function, x: Tensor, dim: int, dtype: Any = None) -> Tensor:
         with self:
@@ -583,6 +600,14 @@ class Differences(Propagation):
         # hidden places weigh nothing, and minus infinity times nothing is not a number
         seen = torch.where(ratio > 0, x, torch.zeros_like(x))
         return grafted(value, (seen * ratio).sum(dim, keepdim=keepdim))
+
+
+def _all_credit(x: Tensor, before: Tensor, value: Tensor, then: Tensor) -> Tensor:
+    """The winner gets the whole difference, even if another place won in the reference."""
+    step = (x - before).detach()
+    close = ~(step.abs() >= SMALL)
+    ratio = (value.detach() - then) / torch.where(close, 1.0, step)
+    return x * torch.where(close, 1.0, ratio)
 
 
 def _log_sinhc(t: Tensor) -> Tensor:
