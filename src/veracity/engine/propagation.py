@@ -133,7 +133,7 @@ class Propagation(TorchFunctionMode):
         if name == "__set__":
             return func(*args, **(kwargs or {}))
         if func == DTYPE and args[0].is_floating_point():
-            return torch.float64  # as which all numbers are read here
+            return _precision(args[0])  # as which all numbers are read here
         in_place = name == "__setitem__" or (name.endswith("_") and not name.endswith("__"))
         given, named = _read(list(args), kwargs or {}, in_place)
         if not any(map(is_signal, _tensors([given, named]))):
@@ -661,6 +661,11 @@ def _read(given: list[Any], named: dict[str, Any], in_place: bool) -> tuple[Any,
     return found[0], found[1]
 
 
+def _precision(tensor: Tensor) -> torch.dtype:
+    """Doubles, except on the one kind of device that has none."""
+    return tensor.detach().dtype if tensor.device.type == "mps" else torch.float64
+
+
 def _mapped(function: Callable[[Tensor], Tensor], value: Any) -> Any:
     """The same arguments with every tensor replaced."""
     if isinstance(value, Tensor):
@@ -735,8 +740,7 @@ def _followed(
     model: Differentiable, embedded: Embedded, targets: Sequence[int], rules: Propagation
 ) -> tuple[Tensor, Tensor]:
     values = embedded.values.detach()
-    kind = values.dtype if values.device.type == "mps" else torch.float64  # which has no doubles
-    values = values.to(kind, copy=True).requires_grad_(True)
+    values = values.to(_precision(values), copy=True).requires_grad_(True)
     with torch.enable_grad():
         # a copy: what the model sees is no leaf, so that every leaf it uses is a weight
         seen = embedded.with_values(values.clone())
