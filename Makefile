@@ -49,6 +49,8 @@ $(VENV)/.demo: $(INPUTS) | $(VENV)/bin/python
 $(VENV)/.dev: $(INPUTS) | $(VENV)/bin/python
 	@echo "setting up $(VENV) for development: some minutes the first time"
 	$(PIP) -e '.[dev]'
+	@# it asks for torchvision, which breaks beside the small CPU torch, and whose part we leave out
+	$(PIP) --no-deps zennit==0.5.1
 	touch $(VENV)/.demo $@
 
 # The report is tested in a real browser; Debian's Chromium is installed where there is none.

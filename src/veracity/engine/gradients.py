@@ -105,8 +105,7 @@ def _walk(
     import torch
 
     end = embedded.values.detach()
-    word = embedded.feature.unsqueeze(-1)
-    start = torch.where(word, torch.zeros_like(end), end)
+    start = without_words(embedded)
     batch, pieces, _ = end.shape
     total = torch.zeros(end.shape, dtype=torch.float64)
     outputs = np.zeros(points.shape)
@@ -139,6 +138,14 @@ def _runs(kind: NDArray[np.bool_], longest: int) -> Iterator[list[int]]:
     for wanted in (False, True):
         places = np.flatnonzero(kind == wanted).tolist()
         yield from (places[i : i + longest] for i in range(0, len(places), longest))
+
+
+def without_words(embedded: Embedded) -> Tensor:
+    """The baseline: zero embeddings for words, special pieces as they are (SPEC 3.4, 3.7)."""
+    import torch
+
+    values = embedded.values.detach()
+    return torch.where(embedded.feature.unsqueeze(-1), torch.zeros_like(values), values)
 
 
 def _stretch(

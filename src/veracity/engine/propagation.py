@@ -1,0 +1,780 @@
+"""Following an answer back to the words by rules other than the gradient (SPEC 3.6, 3.7).
+
+The model is run as it is. While it runs, each function it calls is answered with the function's own
+value and with a backward pass that follows a rule, so that an ordinary gradient at the embeddings
+is what the method propagates.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+from torch.overrides import TorchFunctionMode
+
+from ..core.classifiers import Differentiable, Embedded
+from ..core.errors import ModelError
+from ..core.inputs import Text
+from .batches import by_length
+from .gradients import PathGradient, chosen_output, evaluating, without_words
+from .tally import asked
+
+Rule = Literal["epsilon", "gamma", "z_plus"]
+Function = Callable[..., Any]
+
+SMALL = 1e-7
+"""Differences below this are none: the slope stands in for the quotient (SPEC 3.7)."""
+
+ROUNDING = 1e-9
+"""What doubles may lose on the way: a lead below this is none."""
+
+NAMES = {
+    "multiply": "mul",
+    "__mul__": "mul",
+    "__rmul__": "mul",
+    "divide": "div",
+    "true_divide": "div",
+    "__truediv__": "div",
+    "__matmul__": "matmul",
+    "mm": "matmul",
+    "bmm": "matmul",
+    "mv": "matmul",
+    "dot": "matmul",
+    "__pow__": "pow",
+    "special_expit": "sigmoid",
+    "special_erf": "erf",
+    "special_softmax": "softmax",
+    "special_log_softmax": "log_softmax",
+    "special_logsumexp": "logsumexp",
+    "clip": "clamp",
+    "absolute": "abs",
+    "__abs__": "abs",
+}
+"""One name for what is spelt in several ways; a trailing underscore is taken off before."""
+
+CURVED = ("tanh", "gelu", "silu", "mish", "elu", "selu", "celu")
+BENT = ("leaky_relu", "hardtanh", "hardswish", "softshrink", "hardshrink")
+"""Activations that are nothing at zero."""
+
+OFF_ORIGIN = ("sigmoid", "hardsigmoid", "log_sigmoid", "softplus", "clamp", "erf", "sin", "cos")
+POWERS = ("exp", "expm1", "log", "log1p", "sqrt", "rsqrt", "reciprocal", "pow", "square")
+
+DTYPE: Any = vars(torch._C.TensorBase)["dtype"].__get__
+OWN_CHECKS = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
+
+
+class _Grafted(torch.autograd.Function):
+    """The value of one tensor with the backward pass of another."""
+
+    @staticmethod
+    def forward(ctx: Any, value: Tensor, path: Tensor) -> Tensor:
+        return value.clone()  # not a view: the model may write into it
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor]:
+        return None, gradient
+
+
+def grafted(value: Tensor, path: Tensor) -> Tensor:
+    """What the model computes, followed back along `path`."""
+    found: Tensor = _Grafted.apply(value.detach(), path)  # type: ignore[no-untyped-call]
+    return found
+
+
+def is_signal(value: Any) -> bool:
+    """Whether a value depends on the words; weights do not, they are made constants first."""
+    return isinstance(value, Tensor) and value.requires_grad
+
+
+def slope(function: Function, at: Tensor) -> Tensor:
+    """The derivative of a function of single numbers, at each number."""
+    with torch.enable_grad():
+        point = at.detach().clone().requires_grad_(True)
+        (found,) = torch.autograd.grad(function(point).sum(), point)
+    return found
+
+
+class Propagation(TorchFunctionMode):
+    """Answers a model's calls while it runs; nothing is hung on the model or copied from it."""
+
+    rules: ClassVar[dict[str, str]]
+    """Which method answers which function."""
+
+    written_out: ClassVar[dict[str, str]] = {
+        "scaled_dot_product_attention": "attention",
+        "layer_norm": "layer_norm",
+        "rms_norm": "rms_norm",
+        "div": "quotient",
+        "glu": "gated",
+        "max": "maximum",
+        "amax": "maximum",
+        "addmm": "sum_with_product",
+        "baddbmm": "sum_with_product",
+        "addbmm": "sum_with_product",
+        **dict.fromkeys(("lstm", "gru", "rnn_tanh", "rnn_relu"), "recurrent"),
+        **dict.fromkeys(("lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell"), "one_step"),
+    }
+    """What is computed from simpler functions, which are then answered in their turn."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inside: list[Any] = []
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:  # the mode is off in here, and on again under `with self`
+        name = getattr(func, "__name__", "")
+        if name == "__set__":
+            return func(*args, **(kwargs or {}))
+        if func == DTYPE and args[0].is_floating_point():
+            return _precision(args[0])  # as which all numbers are read here
+        in_place = name == "__setitem__" or (name.endswith("_") and not name.endswith("__"))
+        given, named = _read(list(args), kwargs or {}, in_place)
+        if not any(map(is_signal, _tensors([given, named]))):
+            return func(*given, **named)
+        plain = name.rstrip("_") if in_place else name
+        plain = NAMES.get(plain, plain)
+        if plain != "einsum" and func not in self.inside and _opens(func):
+            self.inside.append(func)  # some call what torch reports under their own name
+            try:
+                with self:
+                    return opened(func)(*given, **named)
+            finally:
+                self.inside.pop()
+        answer = self.rules.get(plain) or self.written_out.get(plain)
+        if answer is None:
+            return func(*given, **named)
+        if "input" in named:
+            given.insert(0, named.pop("input"))
+        given += [named.pop(key) for key in ("other", "mat2") if key in named]
+        if not in_place:
+            return getattr(self, answer)(func, *given, **named)
+
+        def copying(first: Tensor, *rest: Any, **others: Any) -> Any:
+            return func(first.clone(), *rest, **others)
+
+        copying.__name__ = plain
+        copies = [g.clone() if isinstance(g, Tensor) else g for g in given]
+        return given[0].copy_(getattr(self, answer)(copying, *copies, **named))
+
+    # ---- written out ------------------------------------------------------------------------
+
+    def attention(
+        self,
+        func: Function,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        attn_mask: Tensor | None = None,
+        dropout_p: float = 0.0,
+        is_causal: bool = False,
+        *,
+        scale: float | None = None,
+        enable_gqa: bool = False,
+    ) -> Tensor:
+        """softmax(q kᵀ · scale + mask) v, as its definition says."""
+        with self:
+            if enable_gqa:
+                times = query.shape[-3] // key.shape[-3]
+                key, value = (t.repeat_interleave(times, dim=-3) for t in (key, value))
+            factor = query.shape[-1] ** -0.5 if scale is None else scale
+            scores = torch.matmul(query, key.transpose(-2, -1)) * factor
+            if is_causal:
+                attn_mask = torch.ones_like(scores, dtype=torch.bool).tril()
+            if attn_mask is not None and attn_mask.dtype == torch.bool:
+                # not minus infinity: a padded row in which all is hidden must stay a number
+                scores = scores.masked_fill(~attn_mask, torch.finfo(scores.dtype).min)
+            elif attn_mask is not None:
+                scores = scores + attn_mask
+            return torch.matmul(torch.softmax(scores, -1), value)
+
+    def layer_norm(
+        self,
+        func: Function,
+        x: Tensor,
+        shape: Sequence[int],
+        weight: Tensor | None = None,
+        bias: Tensor | None = None,
+        eps: float = 1e-5,
+        cudnn: bool = True,
+    ) -> Tensor:
+        with self:
+            centred = x - x.mean(tuple(range(-len(shape), 0)), keepdim=True)
+            found = torch.rms_norm(centred, list(shape), weight, eps)
+            return found if bias is None else found + bias
+
+    def rms_norm(
+        self,
+        func: Function,
+        x: Tensor,
+        shape: Sequence[int],
+        weight: Tensor | None = None,
+        eps: float | None = None,
+    ) -> Tensor:
+        with self:
+            power = (x * x).mean(tuple(range(-len(shape), 0)), keepdim=True)
+            found = x * torch.rsqrt(power + (torch.finfo(x.dtype).eps if eps is None else eps))
+            return found if weight is None else found * weight
+
+    def quotient(self, func: Function, a: Any, b: Any, **named: Any) -> Tensor:
+        if not is_signal(b) or named.get("rounding_mode"):
+            found: Tensor = func(a, b, **named)
+            return found
+        with self:
+            product: Tensor = torch.reciprocal(b) * a
+            return product
+
+    def gated(self, func: Function, x: Tensor, dim: int = -1) -> Tensor:
+        with self:
+            signal, gate = x.chunk(2, dim)
+            return signal * torch.sigmoid(gate)
+
+    def maximum(
+        self, func: Function, x: Tensor, dim: Any = None, keepdim: bool = False, **named: Any
+    ) -> Any:
+        """All goes to the winner: the first, where several differ by rounding alone."""
+        if not isinstance(dim, int) or named:
+            given = {"dim": dim, "keepdim": keepdim} if isinstance(dim, int | tuple | list) else {}
+            return func(x, *([dim] if isinstance(dim, Tensor) else []), **given, **named)
+        best = x.detach().amax(dim, keepdim=True)
+        winner = (x >= best - ROUNDING * (1 + best.abs())).byte().argmax(dim, keepdim=True)
+        found = grafted(best, self.won(x, best, winner, dim))
+        if not keepdim:
+            found, winner = found.squeeze(dim), winner.squeeze(dim)
+        return found if func.__name__ == "amax" else torch.return_types.max((found, winner))
+
+    def won(self, x: Tensor, value: Tensor, winner: Tensor, dim: int) -> Tensor:
+        """What the winner is followed back by."""
+        return x.gather(dim, winner)
+
+    def sum_with_product(
+        self, func: Function, x: Tensor, a: Tensor, b: Tensor, *, beta: float = 1, alpha: float = 1
+    ) -> Tensor:
+        with self:
+            product = torch.matmul(a, b)
+            return x * beta + (product.sum(0) if func.__name__ == "addbmm" else product) * alpha
+
+    def recurrent(self, func: Function, *args: Any) -> tuple[Tensor, ...]:
+        """Every layer and direction of a recurrent network, word by word."""
+        if isinstance(args[3], list | tuple):  # packed: rows sorted by length, and so many per step
+            values, sizes, start, flat, biased, layers, _, _, both_ways = args
+            steps, time = list(values.split(sizes.tolist())), None
+        else:
+            values, start, flat, biased, layers, _, _, both_ways, batch_first = args
+            time = 1 if batch_first else 0
+            steps = list(values.unbind(time))
+        starts = tuple(start) if func.__name__ == "lstm" else (start,)
+        per = len(flat) // (layers * (2 if both_ways else 1))
+        ends: list[tuple[Tensor, ...]] = []
+        with self:
+            for _ in range(layers):
+                ways = []
+                for way in range(2 if both_ways else 1):
+                    place = len(ends)
+                    cell = _Cell.of(func.__name__, flat[place * per : (place + 1) * per], biased)
+                    states, end = _unrolled(cell, steps, [s[place] for s in starts], way == 1)
+                    ways.append(states)
+                    ends.append(end)
+                steps = [
+                    torch.cat(both, dim=-1) if len(both) > 1 else both[0]
+                    for both in zip(*ways, strict=True)
+                ]
+            output = torch.cat(steps) if time is None else torch.stack(steps, dim=time)
+            return output, *(torch.stack(parts) for parts in zip(*ends, strict=True))
+
+    def one_step(self, func: Function, x: Tensor, state: Any, *weights: Any) -> Any:
+        kind = func.__name__.removesuffix("_cell")
+        with self:
+            cell = _Cell.of(kind, [w for w in weights if w is not None], weights[-1] is not None)
+            found = cell(x, tuple(state) if kind == "lstm" else (state,))
+        return found if kind == "lstm" else found[0]
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """One step of a recurrent network, from weights laid out as torch lays them out."""
+
+    kind: str
+    weights: Sequence[Tensor]
+    joint: Tensor  # (gates, input + state)
+    bias: Tensor | None
+    projection: Tensor | None
+
+    @classmethod
+    def of(cls, kind: str, weights: Sequence[Tensor], biased: bool) -> _Cell:
+        joint = torch.cat([weights[0], weights[1]], dim=1)
+        rest = weights[4:] if biased else weights[2:]
+        return cls(
+            kind,
+            weights,
+            joint,
+            weights[2] + weights[3] if biased else None,
+            rest[0] if rest else None,
+        )
+
+    def __call__(self, x: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        if self.kind == "gru":
+            return self._gru(x, state[0])
+        # one product, so that the bias is shared among words and state together
+        z = functional.linear(torch.cat([x, state[0]], dim=1), self.joint, self.bias)
+        if self.kind != "lstm":
+            return (torch.tanh(z) if self.kind == "rnn_tanh" else torch.relu(z),)
+        into, keep, new, out = z.chunk(4, dim=1)
+        memory = torch.sigmoid(keep) * state[1] + torch.sigmoid(into) * torch.tanh(new)
+        shown = torch.sigmoid(out) * torch.tanh(memory)
+        if self.projection is not None:
+            shown = functional.linear(shown, self.projection)
+        return shown, memory
+
+    def _gru(self, x: Tensor, state: Tensor) -> tuple[Tensor, ...]:
+        by_input, by_state = self.weights[:2]
+        biases = self.weights[2:4] if self.bias is not None else (None, None)
+        reset, update, new = functional.linear(x, by_input, biases[0]).chunk(3, dim=1)
+        old_reset, old_update, old_new = functional.linear(state, by_state, biases[1]).chunk(
+            3, dim=1
+        )
+        candidate = torch.tanh(new + torch.sigmoid(reset + old_reset) * old_new)
+        kept = torch.sigmoid(update + old_update)
+        return (candidate * (1 - kept) + kept * state,)
+
+
+def _unrolled(
+    cell: _Cell, steps: Sequence[Tensor], start: Sequence[Tensor], backwards: bool
+) -> tuple[list[Tensor], tuple[Tensor, ...]]:
+    """States at every step and at the end; rows may end early, the longest come first."""
+    states: list[Tensor] = []
+    state = tuple(start)
+    ended: list[tuple[Tensor, ...]] = []
+    if backwards:
+        state = tuple(s[: len(steps[-1])] for s in start)
+    for x in reversed(steps) if backwards else steps:
+        n, before = len(x), len(state[0])
+        if n < before:
+            ended.append(tuple(s[n:] for s in state))
+            state = tuple(s[:n] for s in state)
+        elif n > before:
+            state = tuple(torch.cat([s, s0[before:n]]) for s, s0 in zip(state, start, strict=True))
+        state = cell(x, state)
+        states.append(state[0])
+    if ended:
+        state = tuple(torch.cat(parts) for parts in zip(state, *reversed(ended), strict=True))
+    return states[::-1] if backwards else states, state
+
+
+# ---- layer-wise relevance ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LayerRule:
+    """How a linear layer shares relevance among its inputs (SPEC 3.6)."""
+
+    kind: Rule = "epsilon"
+    epsilon: float = 1e-7
+    gamma: float = 0.25
+    drop_bias: bool = False
+
+
+class Relevance(Propagation):
+    """Relevance R = x · s; the backward pass carries s. Gates and normalisers are constants."""
+
+    rules: ClassVar[dict[str, str]] = {
+        "linear": "linear",
+        **dict.fromkeys(("conv1d", "conv2d", "conv3d"), "convolution"),
+        **dict.fromkeys(("mul", "matmul", "einsum"), "product"),
+        **dict.fromkeys(
+            ("sigmoid", "hardsigmoid", "softmax", "erf", "rsqrt", "reciprocal"), "constant"
+        ),
+        **dict.fromkeys(
+            (*CURVED, *BENT, "square"),
+            "through_origin",
+        ),
+        "pow": "power",
+    }
+
+    def __init__(self, layers: LayerRule) -> None:
+        super().__init__()
+        self.layers = layers
+
+    def linear(
+        self, func: Function, x: Tensor, weight: Tensor, bias: Tensor | None = None
+    ) -> Tensor:
+        return self._layer(func, x, weight, bias, bias)
+
+    def convolution(
+        self, func: Function, x: Tensor, weight: Tensor, bias: Tensor | None = None, *rest: Any
+    ) -> Tensor:
+        def operation(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+            found: Tensor = func(x, weight, bias, *rest)
+            return found
+
+        wide = None if bias is None else bias.reshape(-1, *[1] * (weight.dim() - 2))
+        return self._layer(operation, x, weight, bias, wide)
+
+    def _layer(
+        self,
+        operation: Function,
+        x: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        wide_bias: Tensor | None,
+    ) -> Tensor:
+        value: Tensor = operation(x, weight, bias)
+        if not is_signal(x) or is_signal(weight):
+            return value
+        shares, share_of_bias = self._shares(
+            operation, x, weight, 0.0 if wide_bias is None else wide_bias, value
+        )
+        whole = shares if self.layers.drop_bias else shares + share_of_bias
+        sign = torch.where(whole >= 0, 1.0, -1.0).to(whole)
+        factor = (value / (whole + self.layers.epsilon * sign)).detach()
+        return grafted(value, shares * factor)
+
+    def _shares(
+        self, operation: Function, x: Tensor, weight: Tensor, bias: Any, value: Tensor
+    ) -> tuple[Tensor, Any]:
+        """What the inputs of either sign give to each output, and what the bias gives."""
+        if self.layers.kind == "epsilon":
+            return operation(x, weight), bias
+        constant = torch.as_tensor(bias).to(weight)
+        above, below = torch.where(x > 0, x, 0), torch.where(x > 0, 0, x)
+        up, down = weight.clamp(min=0), weight.clamp(max=0)
+        if self.layers.kind == "z_plus":
+            return operation(above, up) + operation(below, down), constant.clamp(min=0)
+        gamma = self.layers.gamma
+        up, down = weight + gamma * up, weight + gamma * down
+        positive = value > 0
+        return (
+            torch.where(
+                positive,
+                operation(above, up) + operation(below, down),
+                operation(above, down) + operation(below, up),
+            ),
+            constant + gamma * torch.where(positive, constant.clamp(min=0), constant.clamp(max=0)),
+        )
+
+    def product(self, func: Function, *factors: Any, **named: Any) -> Tensor:
+        """Two factors that both depend on the words have half of the relevance each."""
+        value: Tensor = func(*factors, **named)
+        places = _signal_places(factors)
+        if len(places) < 2:
+            return value
+        paths = [func(*_held(factors, all_but=i), **named) for i in places]
+        return grafted(value, torch.stack(paths).mean(0))
+
+    def constant(self, func: Function, *args: Any, **named: Any) -> Tensor:
+        found: Tensor = func(*args, **named)
+        return found.detach()
+
+    def through_origin(self, func: Function, x: Tensor, *rest: Any, **named: Any) -> Tensor:
+        """f(x) / x of what arrives goes on to x, so nothing is lost where f(0) = 0."""
+        value: Tensor = func(x, *rest, **named)
+        if any(is_signal(r) for r in rest) or not is_signal(x):
+            return value
+        at_zero = slope(lambda zero: func(zero, *rest, **named), x.new_zeros(()))
+        ratio = torch.where(x == 0, at_zero, value / x)
+        return grafted(value, x * ratio.detach())
+
+    def power(self, func: Function, x: Any, exponent: Any) -> Tensor:
+        if isinstance(exponent, Tensor) or 0 <= exponent < 1:
+            value: Tensor = func(x, exponent)
+            return value
+        # a negative power is a normaliser
+        return (self.constant if exponent < 0 else self.through_origin)(func, x, exponent)
+
+
+# ---- differences from a reference --------------------------------------------------------------
+
+
+class Differences(Propagation):
+    """Multipliers that share the difference from a reference among the inputs (SPEC 3.7).
+
+    The reference is run first and every answered call is remembered; the text then meets the same
+    calls in the same order. So nothing need be known of how a model arranges its rows.
+    """
+
+    rules: ClassVar[dict[str, str]] = {
+        **dict.fromkeys(
+            (*CURVED, *BENT, *OFF_ORIGIN, *POWERS, "relu", "relu6", "prelu", "threshold", "abs"),
+            "elementwise",
+        ),
+        **dict.fromkeys(("mul", "matmul", "einsum", "linear"), "product"),
+        **dict.fromkeys(("max_pool1d", "adaptive_max_pool1d"), "pooled"),
+        "softmax": "softmax",
+        "log_softmax": "log_softmax",
+        "logsumexp": "log_sum_exp",
+    }
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[tuple[str, list[Tensor]]] = []
+        self.place: int | None = None
+        """The next call to be met again; None while the reference is run."""
+
+    def at_reference(self, name: str, *signals: Tensor) -> list[Tensor]:
+        """What these were when the reference was run."""
+        if self.place is None:
+            # copies, since the model may write into what it was given
+            self.calls.append((name, [s.detach().clone() for s in signals]))
+            return self.calls[-1][1]
+        found = self.calls[self.place] if self.place < len(self.calls) else ("nothing", [])
+        self.place += 1
+        if found[0] != name or [f.shape for f in found[1]] != [s.shape for s in signals]:
+            raise ModelError(
+                "deep_lift expects a model that takes the same steps for a text and for its "
+                f"reference; this one went on with {name} where it went on with {found[0]} before. "
+                "Use integrated_gradients for it"
+            )
+        return found[1]
+
+    def elementwise(self, func: Function, x: Tensor, *rest: Any, **named: Any) -> Tensor:
+        """Δout / Δin; the slope where the difference is too small to divide by."""
+        value: Tensor = func(x, *rest, **named)
+        if any(is_signal(r) for r in rest) or not is_signal(x):
+            return value
+        (before,) = self.at_reference(func.__name__, x)
+
+        def function(at: Tensor) -> Tensor:
+            found: Tensor = func(at, *rest, **named)
+            return found
+
+        here = x.detach()
+        # where both are infinite, as hidden scores are, there is no difference
+        step = torch.where(here == before, torch.zeros_like(here), here - before)
+        close = step.abs() < SMALL
+        quotient = (value.detach() - function(before)) / torch.where(close, 1.0, step)
+        return grafted(value, x * torch.where(close, slope(function, here), quotient))
+
+    def product(self, func: Function, *factors: Any, **named: Any) -> Tensor:
+        """Each factor times the mean of the other: ab - a'b' = Δa (b + b')/2 + Δb (a + a')/2."""
+        value: Tensor = func(*factors, **named)
+        places = _signal_places(factors)
+        if len(places) != 2:
+            return value
+        flat = _flat(factors)
+        before = self.at_reference(func.__name__, *(flat[i] for i in places))
+        means = [(flat[i].detach() + b) / 2 for i, b in zip(places, before, strict=True)]
+        middle = _replaced(factors, dict(zip(places, means, strict=True)))
+        paths = [func(*_replaced(middle, {i: flat[i]}), **named) for i in places]
+        return grafted(value, paths[0] + paths[1])
+
+    def pooled(self, func: Function, x: Tensor, *rest: Any, **named: Any) -> Any:
+        value, winner = func(x, *rest, **{**named, "return_indices": True})
+        (before,) = self.at_reference(func.__name__, x)
+        then, was = (
+            func(before, *rest, **{**named, "return_indices": False}),
+            before.gather(-1, winner),
+        )
+        found = grafted(value, _all_credit(x.gather(-1, winner), was, value, then))
+        return (found, winner) if named.get("return_indices") else found
+
+    def won(self, x: Tensor, value: Tensor, winner: Tensor, dim: int) -> Tensor:
+        (before,) = self.at_reference("max", x)
+        was, then = before.gather(dim, winner), before.amax(dim, keepdim=True)
+        return _all_credit(x.gather(dim, winner), was, value, then)
+
+    def softmax(self, func: Function, x: Tensor, dim: int, dtype: Any = None) -> Tensor:
+        with self:
+            return torch.exp(torch.log_softmax(x, dim, dtype=dtype))
+
+    def log_softmax(self, func: Function, x: Tensor, dim: int, dtype: Any = None) -> Tensor:
+        with self:
+            cast = x if dtype is None else x.to(dtype)
+            return cast - torch.logsumexp(cast, dim, keepdim=True)
+
+    def log_sum_exp(self, func: Function, x: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
+        """exp, sum and log, each by its quotient; put together by their logarithms, since the
+        exponentials of a text and of its reference need not fit the same range."""
+        value: Tensor = func(x, dim, keepdim)
+        (before,) = self.at_reference("logsumexp", x)
+        here = x.detach()
+        now, then = func(here, dim, True), func(before, dim, True)
+        step = torch.where(here == before, torch.zeros_like(here), here - before)
+        logarithm = (here / 2 + before / 2) - (now / 2 + then / 2)
+        ratio = (logarithm + _log_sinhc(step / 2) - _log_sinhc((now - then) / 2)).exp()
+        # hidden places weigh nothing, and minus infinity times nothing is not a number
+        seen = torch.where(ratio > 0, x, torch.zeros_like(x))
+        return grafted(value, (seen * ratio).sum(dim, keepdim=keepdim))
+
+
+def _all_credit(x: Tensor, before: Tensor, value: Tensor, then: Tensor) -> Tensor:
+    """The winner gets the whole difference, even if another place won in the reference."""
+    step = (x - before).detach()
+    close = ~(step.abs() >= SMALL)
+    ratio = (value.detach() - then) / torch.where(close, 1.0, step)
+    return x * torch.where(close, 1.0, ratio)
+
+
+def _log_sinhc(t: Tensor) -> Tensor:
+    """log(sinh(t) / t), also for large t."""
+    size = t.abs()
+    safe = torch.where(size < 1e-2, torch.ones_like(size), size)
+    large = safe + torch.log(-torch.expm1(-2 * safe) / (2 * safe))
+    return torch.where(size < 1e-2, t * t / 6 - t**4 / 180, large)
+
+
+# ---- calls -------------------------------------------------------------------------------------
+
+
+def _opens(func: Any) -> bool:
+    return isinstance(func, types.FunctionType) and bool(
+        set(func.__code__.co_names) & set(OWN_CHECKS)
+    )
+
+
+@functools.cache
+def opened(func: types.FunctionType) -> Function:
+    """The function without its question whether a mode is on: its own calls are then met."""
+    answers = {name: lambda *_: False for name in OWN_CHECKS}
+    inner = types.FunctionType(
+        func.__code__,
+        {**func.__globals__, **answers},
+        func.__name__,
+        func.__defaults__,
+        func.__closure__,
+    )
+    inner.__kwdefaults__ = func.__kwdefaults__
+    return inner
+
+
+def _read(given: list[Any], named: dict[str, Any], in_place: bool) -> tuple[Any, Any]:
+    """Arguments with weights as constants, and with numbers of one precision.
+
+    The words are followed in doubles and weights are not, so that rounding, which depends on what
+    else is in a batch, stays far below the smallest difference that a rule looks at.
+    """
+
+    def constant(tensor: Tensor) -> Tensor:
+        # a leaf that asks for a gradient is a weight: the words are never a leaf
+        return tensor.detach() if tensor.is_leaf and tensor.requires_grad else tensor
+
+    found = _mapped(constant, [given, named])
+    kinds = {t.dtype for t in _tensors(found) if t.is_floating_point()}
+    if torch.float64 in kinds and len(kinds) > 1:
+        kind = found[0][0].dtype if in_place else torch.float64
+        found = _mapped(lambda t: t.to(kind) if t.is_floating_point() else t, found)
+    return found[0], found[1]
+
+
+def _precision(tensor: Tensor) -> torch.dtype:
+    """Doubles, except on the one kind of device that has none."""
+    return tensor.detach().dtype if tensor.device.type == "mps" else torch.float64
+
+
+def _mapped(function: Callable[[Tensor], Tensor], value: Any) -> Any:
+    """The same arguments with every tensor replaced."""
+    if isinstance(value, Tensor):
+        return function(value)
+    if type(value) in (list, tuple):
+        return type(value)(_mapped(function, v) for v in value)
+    if type(value) is dict:
+        return {key: _mapped(function, v) for key, v in value.items()}
+    return value
+
+
+def _tensors(value: Any) -> Iterator[Tensor]:
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, list | tuple | dict):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _tensors(inner)
+
+
+def _flat(factors: Sequence[Any]) -> list[Any]:
+    """Factors in a row; einsum may be given them as a list."""
+    return [f for g in factors for f in (g if isinstance(g, list | tuple) else [g])]
+
+
+def _signal_places(factors: Sequence[Any]) -> list[int]:
+    return [i for i, factor in enumerate(_flat(factors)) if is_signal(factor)]
+
+
+def _replaced(factors: Sequence[Any], new: dict[int, Tensor]) -> list[Any]:
+    return [new.get(i, factor) for i, factor in enumerate(_flat(factors))]
+
+
+def _held(factors: Sequence[Any], all_but: int) -> list[Any]:
+    """All factors but one as constants."""
+    return [
+        f.detach() if isinstance(f, Tensor) and i != all_but else f
+        for i, f in enumerate(_flat(factors))
+    ]
+
+
+# ---- from texts to embeddings ------------------------------------------------------------------
+
+
+def relevances(
+    model: Differentiable, inputs: Sequence[Text], targets: Sequence[int], layers: LayerRule
+) -> list[PathGradient]:
+    """Embeddings and what to multiply them by to have their relevance for the target's logit."""
+
+    def one_batch(embedded: Embedded, wanted: Sequence[int]) -> list[Tensor]:
+        gradient, output = _followed(model, embedded, wanted, Relevance(layers))
+        return [gradient, output.unsqueeze(1)]
+
+    return _in_batches(model, inputs, targets, one_batch, passes=1)
+
+
+def contributions(
+    model: Differentiable, inputs: Sequence[Text], targets: Sequence[int]
+) -> list[PathGradient]:
+    """Embeddings and their multipliers, against a reference whose words are zero (SPEC 3.7)."""
+
+    def one_batch(embedded: Embedded, wanted: Sequence[int]) -> list[Tensor]:
+        rules = Differences()
+        _, base = _followed(model, embedded.with_values(without_words(embedded)), wanted, rules)
+        rules.place = 0
+        gradient, output = _followed(model, embedded, wanted, rules)
+        return [gradient, torch.stack([base, output], dim=1)]
+
+    return _in_batches(model, inputs, targets, one_batch, passes=2)
+
+
+def _followed(
+    model: Differentiable, embedded: Embedded, targets: Sequence[int], rules: Propagation
+) -> tuple[Tensor, Tensor]:
+    values = embedded.values.detach()
+    values = values.to(_precision(values), copy=True).requires_grad_(True)
+    with torch.enable_grad():
+        # a copy: what the model sees is no leaf, so that every leaf it uses is a weight
+        seen = embedded.with_values(values.clone())
+        with rules:
+            logits = model.logits(seen)
+    output = chosen_output(logits, targets)
+    if not output.requires_grad:
+        raise ModelError(
+            "expected logits that depend on the embeddings by more than gates; here no path leads "
+            "back to the words. Check that `logits` neither detaches them nor ends in a sigmoid"
+        )
+    (gradient,) = torch.autograd.grad(output.sum(), values, allow_unused=True)
+    return torch.zeros_like(values) if gradient is None else gradient, output.detach()
+
+
+def _in_batches(
+    model: Differentiable,
+    inputs: Sequence[Text],
+    targets: Sequence[int],
+    one_batch: Callable[[Embedded, Sequence[int]], list[Tensor]],
+    passes: int,
+) -> list[PathGradient]:
+    found: dict[int, PathGradient] = {}
+    with evaluating(model):
+        for batch in by_length([t.n_features * passes for t in inputs]):
+            embedded = model.embed([inputs[i] for i in batch])
+            gradients, outputs = (
+                t.detach().cpu().double().numpy()
+                for t in one_batch(embedded, [targets[i] for i in batch])
+            )
+            difference = (embedded.values - without_words(embedded)).detach().cpu().double().numpy()
+            for row, i in enumerate(batch):
+                found[i] = PathGradient(
+                    difference[row], gradients[row], outputs[row], embedded.alignments[row]
+                )
+    asked(len(inputs) * passes)
+    return [found[i] for i in range(len(inputs))]
