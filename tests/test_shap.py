@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 import veracity
 from conftest import words
-from veracity.core.inputs import FloatArray
+from veracity.core.errors import DataError
+from veracity.core.examples import Dataset, Example
+from veracity.core.inputs import FloatArray, Text
 from veracity.engine.surrogates import Prior, Surrogate
 from veracity.explainers.shap import (
     Everything,
@@ -165,3 +167,26 @@ def test_orderings_are_the_average_of_marginal_gains() -> None:
                 total[word] += after - before
                 before = after
     assert plan.shares(v)[0] == pytest.approx(total / (2 * len(plan.orders)))
+
+
+def test_background_words_take_the_places_of_those_that_are_out(bag: Any) -> None:
+    train = Dataset(
+        "background",
+        bag.labels,
+        tuple(Example(str(i), words(t), 0) for i, t in enumerate(("fine fine fine", "dull a"))),
+    )
+    text = words("a great dull film")
+    found = veracity.explain(bag, text, "shap(form=exact, background=2)", target=1, train=train)[0]
+
+    def v(shown: Any) -> float:
+        mixed = [
+            [w if on else other[i] for i, (w, on) in enumerate(zip(text.words, shown, strict=True))]
+            for other in (("fine", "fine", "fine", ""), ("dull", "a", "", ""))
+        ]
+        return float(bag.probabilities([Text.of_words(m) for m in mixed])[:, 1].mean())
+
+    literal = exact_shapley(np.array([v(shown) for shown in all_coalitions(4)]))
+    assert found.scores == pytest.approx(literal)
+    assert found.base_value == pytest.approx(v([False] * 4))
+    with pytest.raises(DataError, match="--train"):
+        veracity.explain(bag, text, "shap(background=2)")

@@ -24,8 +24,10 @@ class Explainer(Plugin, ABC):
     baseline: ClassVar[bool] = False
     """True for methods that look at nothing: what every other must beat."""
 
-    learns: ClassVar[bool] = False
-    """True for methods that explain only after `fitted` has shown them training data."""
+    @property
+    def learns(self) -> bool:
+        """True for methods that explain only after `fitted` has shown them training data."""
+        return False
 
     @property
     def ready(self) -> bool:

@@ -137,10 +137,12 @@ class DecisionTree(Explainer):
     """
 
     needs: ClassVar[type] = Convolutional
-    learns: ClassVar[bool] = True
-
     dedupe: bool = False
     forest: Forest | None = field(default=None, init=False, repr=False, compare=False)
+
+    @property
+    def learns(self) -> bool:
+        return True
 
     @property
     def ready(self) -> bool:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import comb
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 
 from ..core.attributions import Attribution
 from ..core.classifiers import Classifier
-from ..core.errors import PluginError
+from ..core.errors import DataError, PluginError
+from ..core.examples import Dataset
 from ..core.explainers import Explainer
-from ..core.inputs import BoolArray, FloatArray, Hiding, Text
-from ..engine.asking import Output, masked_probabilities, value
+from ..core.inputs import PAD_WORD, BoolArray, FloatArray, Hiding, Text
+from ..engine.asking import Output, masked_probabilities, probabilities, value
 from ..engine.surrogates import Surrogate, ends, kernel_mass, pairs, question_plan
 
 EXACT_UP_TO = 12
@@ -32,19 +33,44 @@ class Shap(Explainer):
     are asked as the words need for shares to be determined at all. With `error`, asking stops when
     the shares' own standard error, averaged over words, is below that share of the difference
     between the whole text and nothing.
+
+    A word that is out is hidden; with `background`, it is replaced by the word that stands in its
+    place in training texts, so many of them, and the answers are averaged.
     """
 
     samples: int = 512
     form: Form = "kernel"
     error: float | None = None
+    background: int = 0
     hiding: Hiding = Hiding.MASK
     output: Output = "probability"
+    others: tuple[Text, ...] = field(default=(), init=False, repr=False, compare=False)
+
+    @property
+    def learns(self) -> bool:
+        return self.background > 0
+
+    @property
+    def ready(self) -> bool:
+        return not self.background or bool(self.others)
+
+    def fitted(self, model: Classifier, train: Dataset) -> Self:
+        """Takes its background from all over the training data."""
+        texts = [e.input for e in train if e.input.n_features]
+        if not texts:
+            raise DataError(f"{self.spec} needs training texts with words, {train.name} has none")
+        places = np.linspace(0, len(texts) - 1, min(self.background, len(texts))).astype(int)
+        made = replace(self)
+        object.__setattr__(made, "others", tuple(texts[i] for i in places))
+        return made
 
     def __post_init__(self) -> None:
         if self.samples < 4:
             raise ValueError(f"expected at least 4 samples, got {self.samples}")
         if self.error is not None and not self.error > 0:
             raise ValueError(f"expected an error above 0, got {self.error}")
+        if self.background < 0:
+            raise ValueError(f"expected no fewer than 0 background texts, got {self.background}")
 
     def explain(
         self,
@@ -61,7 +87,7 @@ class Shap(Explainer):
         while todo:
             ends = [self._next(plans[i], asked[i]) for i in todo]
             shown = [plans[i].shown[asked[i] : end] for i, end in zip(todo, ends, strict=True)]
-            rows = masked_probabilities(model, [inputs[i] for i in todo], shown, self.hiding)
+            rows = self._ask(model, [inputs[i] for i in todo], shown)
             for i, end, new in zip(todo, ends, rows, strict=True):
                 answers[i] = np.concatenate([answers[i], new])
                 asked[i] = end
@@ -80,6 +106,18 @@ class Shap(Explainer):
                     )
             todo = [i for i in todo if found[i] is None]
         return [a for a in found if a is not None]
+
+    def _ask(
+        self, model: Classifier, inputs: Sequence[Text], shown: Sequence[BoolArray]
+    ) -> list[FloatArray]:
+        if not self.background:
+            return masked_probabilities(model, inputs, shown, self.hiding)
+        found = []
+        for text, masks in zip(inputs, shown, strict=True):
+            mixed = [mixture(text, mask, other) for mask in masks for other in self.others]
+            answers = probabilities(model, mixed)
+            found.append(answers.reshape(len(masks), len(self.others), -1).mean(axis=1))
+        return found
 
     def _next(self, plan: Plan, asked: int) -> int:
         """How far to ask next: all at once, or twice as far each time when it may stop early."""
@@ -100,6 +138,16 @@ class Shap(Explainer):
         if self.form == "permutation":
             return Orderings(n, budget, rng)
         return (Regression if self.form == "kernel" else Smooth)(n, budget, rng)
+
+
+def mixture(text: Text, shown: BoolArray, other: Text) -> Text:
+    """The text with the words of another in the places of those that are not shown; padding where
+    the other is shorter."""
+    if shown.all():
+        return text
+    spare = (*other.words, *[PAD_WORD] * text.n_features)
+    words = [w if on else spare[i] for i, (w, on) in enumerate(zip(text.words, shown, strict=True))]
+    return Text.of_words(words, " " if any(c.isspace() for c in text.text) else "")
 
 
 class Plan(ABC):
