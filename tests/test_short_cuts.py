@@ -5,13 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from veracity.core.classifiers import Stretching
+from veracity.core.examples import Dataset
 from veracity.core.inputs import Hiding, Text
+from veracity.data import read_text
+from veracity.engine.asking import _read_each
 from veracity.engine.gradients import _walk, path_gradients
+from veracity.models import load_model
+from veracity.models.adapters.sklearn_pipelines import CountingClassifier
 from veracity.models.architectures import architectures
 from veracity.models.neural import NeuralText
 from veracity.models.vocabulary import Vocabulary
@@ -100,3 +106,47 @@ def test_stretched_paths_equal_walked_ones(
         n = a.alignment.n_words
         np.testing.assert_allclose(a.gradient[:n], b.gradient[:n], atol=1e-5)
         np.testing.assert_allclose(a.outputs, b.outputs, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["count", "binary", "tfidf", "sublinear", "reduced"])
+@pytest.mark.parametrize("how", list(Hiding))
+def test_counted_words_equal_texts_read_anew(kind: str, how: Hiding, reviews: Dataset) -> None:
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    steps: dict[str, Any] = {
+        "count": [CountVectorizer()],
+        "binary": [CountVectorizer(binary=True, token_pattern=r"(?u)\b\w+\b")],
+        "tfidf": [TfidfVectorizer(stop_words="english")],
+        "sublinear": [TfidfVectorizer(sublinear_tf=True, norm="l1", max_features=80)],
+        "reduced": [TfidfVectorizer(), TruncatedSVD(5, random_state=0)],
+    }
+    pipeline = make_pipeline(*steps[kind], LogisticRegression())
+    pipeline.fit([e.input.text for e in reviews], [e.label for e in reviews])
+    model: Any = load_model(pipeline)
+    assert isinstance(model, CountingClassifier)
+    inputs = [e.input for e in reviews.examples[:12]]
+    inputs += [
+        read_text("好看，电影 good"),
+        read_text("don't re-do it, 3.5 stars!"),
+        read_text("!"),
+    ]
+    rng = np.random.default_rng(0)
+    shown = [rng.random((20, t.n_features)) < 0.5 for t in inputs]
+    shown[0][0] = False
+    fast = model.masked_probabilities(inputs, shown, how)
+    slow = _read_each(model, inputs, shown, how)
+    for a, b in zip(fast, slow, strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-9)
+
+
+def test_pairs_of_words_are_not_counted_one_by_one(reviews: Dataset) -> None:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    pipeline = make_pipeline(TfidfVectorizer(ngram_range=(1, 2)), LogisticRegression())
+    pipeline.fit([e.input.text for e in reviews], [e.label for e in reviews])
+    assert not isinstance(load_model(pipeline), CountingClassifier)

@@ -74,6 +74,8 @@ class Text:
             else:
                 word = PAD_WORD if how == Hiding.PAD else MASK_WORD
             gap = "" if previous is None else self._gap(previous, i)
+            if how == Hiding.PAD and previous is not None and not (shown[previous] and shown[i]):
+                gap = gap or " "  # nothing in a word's place must not join its neighbours
             parts += (gap, word)
             spans.append((position + len(gap), position + len(gap) + len(word)))
             position = spans[-1][1]

@@ -110,9 +110,9 @@ def _live(source: Any, labels: Sequence[str] | None) -> Classifier:
 
         return wrapped(source.model, source.tokenizer)
     if hasattr(source, "predict_proba"):
-        from .adapters.sklearn_pipelines import SklearnClassifier
+        from .adapters.sklearn_pipelines import sklearn_classifier
 
-        return SklearnClassifier(source, labels=labels)
+        return sklearn_classifier(source, labels=labels)
     if callable(source):
         from .adapters.callables import CallableClassifier
 

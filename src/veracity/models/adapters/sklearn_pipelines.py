@@ -11,11 +11,15 @@ from typing import Any
 import numpy as np
 
 from ...core.errors import MissingExtra, ModelError
-from ...core.inputs import FloatArray, Text
+from ...core.inputs import BoolArray, FloatArray, Hiding, Text
+from ...engine.asking import UNKNOWN
 from .callables import checked_labels, checked_probabilities
 
 SUFFIXES = (".pkl", ".pickle", ".joblib")
 ADDRESS = "_stop_words_id"
+PLAIN_PATTERNS = (r"(?u)\b\w\w+\b", r"(?u)\b\w+\b")
+JOINED = 0x2E80
+"""Scripts from here on are written without spaces: words may join when one between them goes."""
 
 
 class SklearnClassifier:
@@ -68,6 +72,94 @@ class SklearnClassifier:
             return f"sklearn {_steps(self.pipeline)}"
 
 
+class CountingClassifier(SklearnClassifier):
+    """A pipeline that only counts words: what hiding does to the counts is known without reading.
+
+    For a linear model this is its closed form: one product of masks and counts, one with weights.
+    """
+
+    def masked_probabilities(
+        self, inputs: Sequence[Text], shown: Sequence[BoolArray], how: Hiding
+    ) -> list[FloatArray]:
+        """Counts of the shown words, added up; texts whose words do not add up are read anew."""
+        found = []
+        for text, masks in zip(inputs, shown, strict=True):
+            counts = self._counts(text, masks, how)
+            if counts is None:
+                hidden = [text.keep(mask, how) for mask in masks]
+                found.append(self.probabilities([t if t.text.strip() else UNKNOWN for t in hidden]))
+            else:
+                answer = _after_counting(self.pipeline).predict_proba(self._weighed(counts))
+                found.append(
+                    checked_probabilities(
+                        answer, source=self.name, rows=len(masks), width=len(self.labels)
+                    )
+                )
+        return found
+
+    def _counts(self, text: Text, masks: BoolArray, how: Hiding) -> Any:
+        """(masks, vocabulary) sparse; nothing if a token spans words or could when others go."""
+        from scipy.sparse import csr_array
+
+        vectorizer = _first_step(self.pipeline)
+        analyse = vectorizer.build_analyzer()
+        tokens = [analyse(word) for word in text.words]
+        if not tokens or any(ord(c) >= JOINED for c in text.text):
+            return None
+        if [t for each in tokens for t in each] != analyse(text.text):
+            return None
+        known = vectorizer.vocabulary_
+        links = [(i, known[t]) for i, each in enumerate(tokens) for t in each if t in known]
+        rows, columns = zip(*links, strict=True) if links else ((), ())
+        shape = (text.n_features, len(known))
+        per_word = csr_array((np.ones(len(links)), (rows, columns)), shape=shape)
+        return csr_array(masks.astype(np.float64)) @ per_word
+
+    def _weighed(self, counts: Any) -> Any:
+        """What the vectorizer makes of counts."""
+        from sklearn.preprocessing import normalize
+
+        vectorizer = _first_step(self.pipeline)
+        counts.eliminate_zeros()
+        if vectorizer.binary:
+            counts.data[:] = 1.0
+        if not hasattr(vectorizer, "use_idf"):
+            return counts
+        if vectorizer.sublinear_tf:
+            counts.data = np.log(counts.data) + 1
+        if vectorizer.use_idf:
+            counts.data *= vectorizer.idf_[counts.indices]
+        return normalize(counts, norm=vectorizer.norm) if vectorizer.norm else counts
+
+
+def sklearn_classifier(pipeline: Any, labels: Sequence[str] | None = None) -> SklearnClassifier:
+    """The adapter with the short cut, where the pipeline allows it."""
+    return (CountingClassifier if _counts_words(pipeline) else SklearnClassifier)(pipeline, labels)
+
+
+def _counts_words(pipeline: Any) -> bool:
+    """Whether it begins with a plain count of single words, alone or weighed by rarity."""
+    first = _first_step(pipeline)
+    return (
+        type(first).__name__ in ("CountVectorizer", "TfidfVectorizer")
+        and hasattr(first, "vocabulary_")
+        and first.analyzer == "word"
+        and tuple(first.ngram_range) == (1, 1)
+        and first.tokenizer is None
+        and first.preprocessor is None
+        and first.token_pattern in PLAIN_PATTERNS
+    )
+
+
+def _first_step(pipeline: Any) -> Any:
+    steps = getattr(pipeline, "steps", None)
+    return steps[0][1] if steps and len(steps) > 1 else None
+
+
+def _after_counting(pipeline: Any) -> Any:
+    return pipeline[1:] if len(pipeline.steps) > 2 else pipeline.steps[1][1]
+
+
 class _WithoutAddresses(pickle.Pickler):
     """Leaves out where scikit-learn's vectorizers keep their stop words in memory."""
 
@@ -106,7 +198,7 @@ def load_pickled(
             f"{file} cannot be unpickled: {type(error).__name__}: {error}; expected what "
             "pickle.dump or joblib.dump wrote with the versions installed here"
         ) from error
-    return SklearnClassifier(pipeline, labels)
+    return sklearn_classifier(pipeline, labels)
 
 
 def _joblib() -> Any:
