@@ -9,7 +9,7 @@ of neighbouring words, which gives Owen values of that tree, not Shapley values.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import comb
 from typing import Any
 
@@ -150,7 +150,6 @@ class Lookup:
     table: FloatArray
     questions: int = 0
     labels: tuple[str, ...] = ("other", "target")
-    words: tuple[str, ...] = field(default=())
 
     def values(self, rows: FloatArray) -> FloatArray:
         shown = np.asarray(rows) > 0.5
@@ -216,7 +215,8 @@ def _sampling(lookup: Lookup, text: Text, budget: int, seed: int) -> FloatArray:
 def _partition(lookup: Lookup, text: Text, budget: int, seed: int) -> FloatArray:
     import shap
 
-    masker = shap.maskers.Text(r"\s+", mask_token=MASK_WORD, collapse_mask_token=False)
+    # the blank keeps a mask apart from the word behind it
+    masker = shap.maskers.Text(r"\s+", mask_token=f"{MASK_WORD} ", collapse_mask_token=False)
     explainer = shap.PartitionExplainer(lookup.of_strings, masker)
     return np.asarray(explainer([text.text], max_evals=budget, silent=True).values[0])
 
@@ -230,6 +230,7 @@ SHAP: dict[str, Estimator] = {
 
 
 def on_minilm(quick: bool) -> list[dict[str, Any]]:
+    setting.all_cores()
     model = setting.model("minilm")
     words = 6 if quick else LONGEST
     texts = _of_length(words, words, 2 if quick else 8)
@@ -292,14 +293,14 @@ def _compared(
     return Row(
         f"SHAP on MiniLM, questions for the error of {best} at {budget}",
         "shap",
-        needed[mine],
-        asked,
         value=needed[mine] / asked,
         bar=0.5,
         at_most=True,
-        note=f"ratio: questions of {mine} to those of {best}; ours_s and peer_s are questions",
+        note=f"ratio: questions of {mine} to those of {best}",
         more={
             "sentences": sentences,
+            "ours_questions": needed[mine],
+            "peer_questions": asked,
             "peer_error": error,
             "exact_s_per_sentence": seconds,
             "curves": curves,

@@ -1,0 +1,105 @@
+"""The interpreto package on MiniLM: its perturbation and gradient methods, at its own settings.
+
+What it asks by default, in batches of four, about words, from the logit of the predicted label:
+LIME and Kernel SHAP 100 perturbations; LIME masks each word with probability one half; Kernel SHAP
+draws sizes by the Shapley kernel and fits without the constraint that shares add up; occlusion one
+question per word; integrated gradients 10 points, all pieces from 1e-6, special ones too, and each
+gradient times its own point; SmoothGrad 10 copies, noise 0.1, times input. A hidden word keeps one
+[MASK] per piece, ours becomes a single one: answers are compared on words of one piece. A word's
+score is the mean over its pieces for gradients, ours is the sum.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+import setting
+from setting import Row
+from veracity.core.inputs import FloatArray, Text
+
+SAMPLES = 100
+POINTS = 10
+OURS = {
+    "Lime": setting.LIME.format(samples=SAMPLES, bow=False),
+    "KernelShap": setting.KERNEL_SHAP.format(samples=SAMPLES),
+    "Occlusion": "occlusion(hiding=mask)",
+    "IntegratedGradients": f"integrated_gradients(steps={POINTS}, output=logit)",
+    "SmoothGrad": f"smooth_grad(samples={POINTS})",
+}
+
+
+def at_its_settings(quick: bool) -> list[dict[str, Any]]:
+    import interpreto
+    from interpreto.attributions import InferenceModes
+
+    warnings.simplefilter("ignore")
+    threads = setting.all_cores()
+    model = setting.model("minilm")
+    model.eval()
+    texts = _of_single_pieces(model, 2 if quick else 12, up_to=8 if quick else 25)
+    targets = setting.predicted(model, texts)
+    found = []
+    for name, spec in OURS.items():
+        # probabilities where ours speaks of probabilities, its own logits for gradients
+        gradient = name in ("IntegratedGradients", "SmoothGrad")
+        mode = InferenceModes.LOGITS if gradient else InferenceModes.SOFTMAX
+        peer = getattr(interpreto, name)(model.model, model.tokenizer, inference_mode=mode)
+        torch.manual_seed(setting.SEED)
+        with setting.Rows(model.model) as rows:
+            peer_s, theirs = setting.timed(lambda: _scores(peer, texts, targets))  # noqa: B023
+        case = f"{name}, MiniLM"
+        more = {"sentences": len(texts), "threads": threads, "peer_questions": rows.count}
+        if not setting.known(spec):
+            missing = setting.skipped(case, "interpreto", f"{spec} is not there yet")
+            found.append(missing | {"peer_s": peer_s, **more})
+            continue
+        setting.explain(model, texts[:1], targets[:1], spec)
+        with setting.Rows(model.model) as own_rows:
+            ours_s, ours = setting.timed(
+                lambda: setting.explain(model, texts, targets, spec)  # noqa: B023
+            )
+        same = name == "Occlusion"
+        scores = [a.scores for a in ours]
+        more |= {
+            "ours_questions": own_rows.count,
+            "rank_agreement": _rank_agreement(scores, theirs),
+        }
+        found.append(
+            Row(
+                case,
+                "interpreto",
+                ours_s,
+                peer_s,
+                setting.largest(scores, theirs) if same else None,
+                note=f"ours: {spec}" + ("" if same else "; definitions differ, ranks are compared"),
+                more=more,
+            ).written()
+        )
+    return found
+
+
+def _of_single_pieces(model: Any, count: int, up_to: int) -> list[Text]:
+    """Sentences whose words are whole pieces: there both libraries hide the same thing."""
+    pattern = [t for t in setting.sentences(2000, up_to=up_to) if t.text.replace(" ", "").isalpha()]
+    return [t for t in pattern if len(model.tokenizer.tokenize(t.text)) == t.n_features][:count]
+
+
+def _scores(peer: Any, texts: Sequence[Text], targets: Sequence[int]) -> list[FloatArray]:
+    found = peer.explain([t.text for t in texts], torch.tensor(targets))
+    return [one.attributions.detach().double().numpy().ravel() for one in found]
+
+
+def _rank_agreement(ours: Sequence[FloatArray], theirs: Sequence[FloatArray]) -> float:
+    from scipy.stats import spearmanr
+
+    return float(
+        np.nanmean([spearmanr(a, b).statistic for a, b in zip(ours, theirs, strict=True)])
+    )
+
+
+CASES = {"interpreto, five methods": at_its_settings}
