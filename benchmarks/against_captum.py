@@ -48,7 +48,9 @@ class Point:
 
     def words(self, pieces: Tensor) -> FloatArray:
         """(1, pieces) → (words,)"""
-        return self.embedded.alignments[0].to_words(pieces[0].detach().double().numpy())
+        alignment = self.embedded.alignments[0]
+        found: FloatArray = alignment.to_words(pieces[0].detach().double().numpy())
+        return found
 
 
 # ---- integrated gradients -----------------------------------------------------------------------

@@ -90,9 +90,7 @@ def six(quick: bool) -> list[dict[str, Any]]:
     texts = [e.input for e in chosen]
     targets = setting.predicted(model, texts)
     checked = min(len(texts), 2 if quick else 5)
-    theirs = _ferret(
-        texts=[t.text for t in texts], targets=targets, threads=threads, again=checked
-    )
+    theirs = _ferret(texts=[t.text for t in texts], targets=targets, threads=threads, again=checked)
     word_scores = [
         [_to_words(model, text, scores) for scores in each]
         for text, each in zip(texts, theirs["scores"], strict=True)

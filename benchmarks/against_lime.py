@@ -32,9 +32,9 @@ class Lime:
         self.samples = samples
 
     def answer(self, texts: Sequence[str]) -> FloatArray:
-        """Strings to word numbers to one plain pass: measured faster than by way of `Text`."""
-        ids = self.model.vocabulary.ids
-        return setting.direct(self.model, [np.array(ids(text.split())) for text in texts])
+        """Its strings are split and asked together; plain batches of numbers were no faster."""
+        found: FloatArray = self.model.probabilities([Text.of_words(t.split()) for t in texts])
+        return found
 
     def explainer(self, seed: int) -> Any:
         from lime.lime_text import LimeTextExplainer
@@ -99,7 +99,7 @@ def _case(quick: bool, bow: bool, bar: float) -> list[dict[str, Any]]:
     ours_s, ours = setting.timed(lambda: setting.explain(model, texts, targets, spec))
     peer_s, theirs = setting.timed(lambda: [peer.scores(*pair, seed=0) for pair in pairs])
     some = pairs[:CHECKED]
-    again = setting.explain(model, *map(list, zip(*some, strict=True)), spec, seed=1)
+    again = setting.explain(model, texts[:CHECKED], targets[:CHECKED], spec, seed=1)
     own = [a.scores for a in ours]
     n = len(some)
     return [
@@ -114,9 +114,7 @@ def _case(quick: bool, bow: bool, bar: float) -> list[dict[str, Any]]:
             more={
                 "sentences": len(texts),
                 "between_libraries": setting.mean_difference(own, theirs),
-                "ours_seed_to_seed": setting.mean_difference(
-                    own[:n], [a.scores for a in again]
-                ),
+                "ours_seed_to_seed": setting.mean_difference(own[:n], [a.scores for a in again]),
                 "peer_seed_to_seed": setting.mean_difference(
                     theirs[:n], [peer.scores(*pair, seed=1) for pair in some]
                 ),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import comb
 from typing import Any
 
@@ -113,9 +114,7 @@ def _errors(model: Any, samples: int, count: int) -> dict[str, float]:
     truth = [exact(v) for v in tables]
     found = {}
     for budget in sorted({samples, 256}):
-        ours = setting.explain(
-            model, texts, targets, setting.KERNEL_SHAP.format(samples=budget)
-        )
+        ours = setting.explain(model, texts, targets, setting.KERNEL_SHAP.format(samples=budget))
         theirs = [kernel(Lookup(v).values, LONGEST, budget, 0) for v in tables]
         name = "" if budget == samples else f"_{budget}_samples"
         found[f"ours_error{name}"] = setting.mean_difference([a.scores for a in ours], truth)
@@ -209,7 +208,9 @@ def _sampling(lookup: Lookup, text: Text, budget: int, seed: int) -> FloatArray:
     np.random.seed(seed)
     n = text.n_features
     explainer = shap.SamplingExplainer(lookup.values, np.zeros((1, n)))
-    return np.asarray(explainer.shap_values(np.ones((1, n)), nsamples=budget, silent=True))[0]
+    found = explainer.shap_values(np.ones((1, n)), nsamples=budget, silent=True)
+    scores: FloatArray = np.asarray(found)[0]
+    return scores
 
 
 def _partition(lookup: Lookup, text: Text, budget: int, seed: int) -> FloatArray:
@@ -313,7 +314,7 @@ def _needed(curve: Sequence[tuple[float, float]], error: float) -> float:
     points = [(np.log(q), np.log(e)) for q, e in sorted(curve)]
     if points[0][1] <= np.log(error):
         return float(np.exp(points[0][0]))
-    for (q0, e0), (q1, e1) in zip(points, points[1:], strict=False):
+    for (q0, e0), (q1, e1) in pairwise(points):
         if e1 <= np.log(error):
             share = (e0 - np.log(error)) / (e0 - e1)
             return float(np.exp(q0 + share * (q1 - q0)))

@@ -1,4 +1,4 @@
-"""What runs inside ferret's own environment: reads a job on standard input, answers on the last line.
+"""What runs inside ferret's own environment: a job on standard input, the answer on the last line.
 
 What ferret 0.4.2 really asks, read in its source, all per piece of the tokeniser and one sentence
 at a time, in batches of eight:
@@ -74,7 +74,7 @@ def main() -> None:
         found: list[list[Any]] = [[] for _ in texts]
         for explainer in bench.explainers:
             rows.count, started = 0, time.perf_counter()
-            for i, (text, target) in enumerate(zip(texts, targets)):
+            for i, (text, target) in enumerate(zip(texts, targets, strict=True)):
                 found[i].append(explainer(text, target))
             answer["seconds"].append(time.perf_counter() - started)
             answer["rows"].append(rows.count)
@@ -82,7 +82,9 @@ def main() -> None:
         again = []
         for i in range(job["again"]):
             np.random.seed(1)
-            again.append([np.asarray(e(texts[i], targets[i]).scores).tolist() for e in bench.explainers[:2]])
+            again.append(
+                [np.asarray(e(texts[i], targets[i]).scores).tolist() for e in bench.explainers[:2]]
+            )
         answer["again"] = again
     else:
         found = [
@@ -90,13 +92,15 @@ def main() -> None:
                 Explanation(text, pieces, np.array(scores), str(number), target)
                 for number, scores in enumerate(each)
             ]
-            for text, pieces, target, each in zip(texts, answer["pieces"], targets, job["given"])
+            for text, pieces, target, each in zip(
+                texts, answer["pieces"], targets, job["given"], strict=True
+            )
         ]
         bench.evaluate_explanations(found[0][:1], targets[0], show_progress=False)
     rows.count, started = 0, time.perf_counter()
     judged = [
         bench.evaluate_explanations(each, target, show_progress=False)
-        for each, target in zip(found, targets)
+        for each, target in zip(found, targets, strict=True)
     ]
     answer["evaluation_seconds"] = time.perf_counter() - started
     answer["evaluation_rows"] = rows.count

@@ -43,7 +43,7 @@ def _cnn(quick: bool, how: Hiding, bar: float | None) -> list[dict[str, Any]]:
     masked_probabilities(model, texts[:1], shown[:1], how)
     ours_s, ours = setting.timed(lambda: masked_probabilities(model, texts, shown, how), 3)
     rows = [r for text, z in zip(texts, shown, strict=True) for r in _rows(model, text, z, how)]
-    setting.direct(model, rows[:256])
+    setting.direct(model, rows[:128])
     peer_s, theirs = setting.timed(lambda: setting.direct(model, rows), 1 if quick else 2)
     n = len(rows)
     return [

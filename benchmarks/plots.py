@@ -81,9 +81,7 @@ def ratios(rows: Sequence[Mapping[str, Any]], stem: Path) -> None:
     _save(figure, stem)
 
 
-def curves(
-    lines: Mapping[str, Sequence[tuple[float, float]]], x: str, y: str, stem: Path
-) -> None:
+def curves(lines: Mapping[str, Sequence[tuple[float, float]]], x: str, y: str, stem: Path) -> None:
     """Lines of measured points on two log axes."""
     figure, axes = _figure(7, 5)
     for name, points in lines.items():

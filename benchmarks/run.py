@@ -99,7 +99,7 @@ def main() -> int:
     parser.add_argument("--case", nargs=2, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.case:
-        run_here(*asked.case, quick=asked.quick)
+        run_here(asked.case[0], asked.case[1], asked.quick)
         return 0
     chosen = cases(asked.only)
     if asked.list or not chosen:
