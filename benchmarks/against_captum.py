@@ -74,17 +74,22 @@ def _integrated(
 def _case(quick: bool, name: str, steps: int, sentences: int, bar: float) -> dict[str, Any]:
     model = setting.model(name)
     model.eval()
-    texts = setting.sentences(2 if quick else sentences, up_to=8 if quick else None)
+    both = setting.sentences(4 if quick else 2 * sentences, up_to=8 if quick else None)
+    texts, others = both[::2], both[1::2]
     targets = setting.predicted(model, texts)
     _integrated(model, texts[:1], targets[:1], 10)
     peer_s, theirs = setting.timed(lambda: _integrated(model, texts, targets, steps))
-    gap = float(np.mean([g for _, g in theirs]))
+    gap = _mean([g for _, g in theirs])
     same = setting.explain(model, texts, targets, setting.INTEGRATED.format(steps=steps))
+    # gaps of few points are partly luck, so they must also hold on sentences that are not timed
+    also = setting.predicted(model, others)
+    other_gap = _mean([g for _, g in _integrated(model, others, also, steps)])
     for fewer in COARSE_TO_FINE:
         spec = setting.INTEGRATED.format(steps=fewer)
-        ours = setting.explain(model, texts, targets, spec)
-        ours_gap = float(np.mean([a.notes["completeness_gap"] for a in ours]))
-        if ours_gap <= gap + ROUNDING:
+        ours_gap = _own_gap(model, texts, targets, spec)
+        if ours_gap <= gap + ROUNDING and (
+            _own_gap(model, others, also, spec) <= other_gap + ROUNDING
+        ):
             break
     ours_s, _ = setting.timed(lambda: setting.explain(model, texts, targets, spec))
     return Row(
@@ -99,6 +104,15 @@ def _case(quick: bool, name: str, steps: int, sentences: int, bar: float) -> dic
     ).written()
 
 
+def _own_gap(model: Any, texts: Sequence[Text], targets: Sequence[int], spec: str) -> float:
+    found = setting.explain(model, texts, targets, spec)
+    return _mean([a.notes["completeness_gap"] for a in found])
+
+
+def _mean(values: Sequence[float]) -> float:
+    return float(np.mean(values))
+
+
 def integrated_on_cnn(quick: bool) -> list[dict[str, Any]]:
     warnings.simplefilter("ignore")  # coarse steps are tried on purpose
     return [_case(quick, "text_cnn", steps, 100, 5) for steps in STEPS]
@@ -109,7 +123,7 @@ def integrated_on_minilm(quick: bool) -> list[dict[str, Any]]:
     setting.all_cores()
     return [
         _case(quick, "minilm", steps, sentences, 2)
-        for steps, sentences in zip(STEPS, (12, 3), strict=True)
+        for steps, sentences in zip(STEPS, (10, 2), strict=True)
     ]
 
 

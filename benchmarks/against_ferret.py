@@ -128,7 +128,7 @@ def six(quick: bool) -> list[dict[str, Any]]:
     steady = max(own_spread.values()) <= spread["lime"]
     judged_s, judged = setting.timed(lambda: _judged(model, chosen, found))
     agreement = {
-        theirs["methods"][place]: _rank_agreement(
+        theirs["methods"][place]: setting.rank_agreement(
             [a.scores for a in found[place]], [each[place] for each in word_scores]
         )
         for place in range(len(specs))
@@ -198,13 +198,6 @@ def _to_words(model: Any, text: Text, pieces: Sequence[float]) -> FloatArray:
     return found
 
 
-def _rank_agreement(ours: Sequence[FloatArray], theirs: Sequence[FloatArray]) -> float:
-    from scipy.stats import spearmanr
-
-    found = [spearmanr(a, b).statistic for a, b in zip(ours, theirs, strict=True)]
-    return float(np.nanmean(found))
-
-
 def _judged(model: Any, chosen: Sequence[Example], found: Sequence[Any]) -> list[float]:
     """Erasure and tau for every method; leaving one out is asked once and serves them all."""
     from scipy.stats import kendalltau
@@ -220,12 +213,12 @@ def _judged(model: Any, chosen: Sequence[Example], found: Sequence[Any]) -> list
     left_out = setting.explain(model, texts, [a.target for a in found[0]], "occlusion")
     return [
         float(
-            np.nanmean(
+            np.nan_to_num(
                 [
                     kendalltau(a.scores, b.scores).statistic
                     for a, b in zip(explained, left_out, strict=True)
                 ]
-            )
+            ).mean()
         )
         for explained in found
     ]
@@ -279,7 +272,7 @@ def erasure(quick: bool) -> list[dict[str, Any]]:
                 "threads": threads,
                 "ours_questions": asked.questions,
                 "peer_questions": theirs["evaluation_rows"],
-                "rank_agreement": _rank_agreement([mine.ravel()], [other.ravel()]),
+                "rank_agreement": setting.rank_agreement([mine.ravel()], [other.ravel()]),
             },
         ).written()
     ]

@@ -22,7 +22,6 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import torch
 
 import setting
@@ -78,7 +77,7 @@ def at_its_settings(quick: bool) -> list[dict[str, Any]]:
         scores = [a.scores for a in ours]
         more |= {
             "ours_questions": own_rows.count,
-            "rank_agreement": _rank_agreement(scores, theirs),
+            "rank_agreement": setting.rank_agreement(scores, theirs),
         }
         found.append(
             Row(
@@ -107,12 +106,6 @@ def _of_single_pieces(model: Any, count: int, up_to: int) -> list[Text]:
 def _scores(peer: Any, texts: Sequence[Text], targets: Sequence[int]) -> list[FloatArray]:
     found = peer.explain([t.text for t in texts], torch.tensor(targets))
     return [one.attributions.detach().double().numpy().ravel() for one in found]
-
-
-def _rank_agreement(ours: Sequence[FloatArray], theirs: Sequence[FloatArray]) -> float:
-    from scipy.stats import spearmanr
-
-    return float(np.nanmean([spearmanr(a, b).statistic for a, b in zip(ours, theirs, strict=True)]))
 
 
 CASES = {"interpreto, five methods": at_its_settings}

@@ -8,6 +8,7 @@ of neighbouring words, which gives Owen values of that tree, not Shapley values.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -28,6 +29,8 @@ LONGEST = 12
 """Up to so many words all coalitions can be asked about."""
 BUDGETS = (64, 128, 256, 512, 1024, 2048)
 COMPARED = (128, 256, 512, 1024)
+
+NEVER = "MISSED: ours does not reach that error at any budget tried"
 
 Values = Callable[[FloatArray], FloatArray]
 
@@ -291,16 +294,17 @@ def _compared(
         name: _needed(curve, error) for name, curve in curves.items() if name.startswith("ours")
     }
     mine = min(needed, key=lambda name: needed[name])
+    reached = math.isfinite(needed[mine])
     return Row(
         f"SHAP on MiniLM, questions for the error of {best} at {budget}",
         "shap",
-        value=needed[mine] / asked,
+        value=needed[mine] / asked if reached else None,
         bar=0.5,
         at_most=True,
-        note=f"ratio: questions of {mine} to those of {best}",
+        note=f"ratio: questions of {mine} to those of {best}" if reached else NEVER,
         more={
             "sentences": sentences,
-            "ours_questions": needed[mine],
+            "ours_questions": needed[mine] if reached else None,
             "peer_questions": asked,
             "peer_error": error,
             "exact_s_per_sentence": seconds,
@@ -318,7 +322,7 @@ def _needed(curve: Sequence[tuple[float, float]], error: float) -> float:
         if e1 <= np.log(error):
             share = (e0 - np.log(error)) / (e0 - e1)
             return float(np.exp(q0 + share * (q1 - q0)))
-    return float("inf")
+    return math.inf
 
 
 CASES = {"Kernel SHAP, text CNN": on_cnn, "SHAP on MiniLM, error per question": on_minilm}

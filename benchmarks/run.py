@@ -79,7 +79,8 @@ def run_apart(file: str, name: str, quick: bool) -> list[dict[str, Any]]:
             env=environment,
         )
     except subprocess.TimeoutExpired:
-        return [{**setting.skipped(name, "", f"not done after {LONGEST} s"), "failed": True}]
+        late = setting.skipped(name, "", f"not done after {LONGEST} s")
+        return [{**late, "name": name, "failed": True}]
     if done.returncode:
         said = done.stderr.strip().splitlines()
         print("\n".join(f"    {line}" for line in said[-12:]), flush=True)

@@ -213,6 +213,14 @@ def mean_difference(a: Sequence[FloatArray], b: Sequence[FloatArray]) -> float:
     return float(np.mean(np.abs(np.concatenate(list(a)) - np.concatenate(list(b)))))
 
 
+def rank_agreement(ours: Sequence[FloatArray], theirs: Sequence[FloatArray]) -> float:
+    """Mean Spearman correlation, where two definitions differ but ought to rank alike."""
+    from scipy.stats import spearmanr
+
+    found = [spearmanr(a, b).statistic for a, b in zip(ours, theirs, strict=True)]
+    return float(np.nan_to_num(found).mean())  # scores that are all equal agree with nothing
+
+
 def one_thread() -> None:
     """Both sides get one thread: what is compared is work, not how it is spread."""
     import torch
