@@ -72,9 +72,11 @@ def ratios(rows: Sequence[Mapping[str, Any]], stem: Path) -> None:
         )
         if row.get("bar") is not None:
             axes.plot([row["bar"]] * 2, [place - 0.4, place + 0.4], color="black", lw=2)
-    axes.set_yticks(
-        range(len(shown)), [f"{r['case']} – {r['peer']}" for r in reversed(shown)], fontsize=8
-    )
+    names = [
+        f"{r['case']} – {r['peer']}{' (less is better)' if r.get('at_most') else ''}"
+        for r in reversed(shown)
+    ]
+    axes.set_yticks(range(len(shown)), names, fontsize=8)
     axes.set_xscale("log")
     axes.axvline(1, color="black", lw=0.8)
     axes.set_xlabel("peer's time ÷ ours, or what the case says (black: the bar to reach)")
@@ -125,6 +127,13 @@ def panels(
                         label=f"{method}, {model}",
                     )
             axes.set(xscale="log", yscale="log", xlabel=sweep, ylabel=value.replace("_", " "))
+            sizes = sorted({r["size"] for r in rows if r["sweep"] == sweep})
+            axes.set_xticks(sizes, [f"{size:,}" for size in sizes], fontsize=8)
+            axes.set_xticks([], minor=True)
+            if value.endswith("_mb"):
+                # one scale for all, so that noise does not look like growth
+                axes.set_ylim(100, 4096)
+                axes.axhline(2048, color="black", lw=0.8, ls=":")
             axes.grid(alpha=0.3)
     handles: dict[str, Any] = {}
     for axes in grid.ravel():
