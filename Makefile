@@ -32,11 +32,11 @@ format: $(VENV)/.dev ## Format and mend what can be mended
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(VENV)/.dev ## Measure speed and memory
-	$(BIN)/python benchmarks/run.py
+bench: $(VENV)/.dev benchmarks/peers/.made .venv-ferret/.made ## Measure speed and memory, beside other libraries
+	$(BIN)/python benchmarks/run.py $(ARGS)
 
 clean: ## Remove the environment and what tools left behind
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	rm -rf $(VENV) .venv-ferret benchmarks/peers benchmarks/models .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -52,6 +52,22 @@ $(VENV)/.dev: $(INPUTS) | $(VENV)/bin/python
 	@# it asks for torchvision, which breaks beside the small CPU torch, and whose part we leave out
 	$(PIP) --no-deps zennit==0.5.1
 	touch $(VENV)/.demo $@
+
+# Libraries that only the benchmarks run: in a folder, and ferret, which needs an older NumPy, in an
+# environment of its own.
+benchmarks/peers/.made: benchmarks/peers.txt | $(VENV)/.dev
+	@echo "fetching the libraries to measure against"
+	rm -rf benchmarks/peers
+	$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps \
+		--target benchmarks/peers -r benchmarks/peers.txt
+	touch $@
+
+.venv-ferret/.made: benchmarks/ferret-constraints.txt
+	@echo "setting up .venv-ferret: some minutes the first time"
+	$(PYTHON) -m venv .venv-ferret
+	.venv-ferret/bin/python -m pip install -qq --disable-pip-version-check \
+		-c benchmarks/ferret-constraints.txt torch==2.13.0 ferret-xai==0.4.2
+	touch $@
 
 # The report is tested in a real browser; Debian's Chromium is installed where there is none.
 .PHONY: browser

@@ -1,0 +1,275 @@
+"""The models, sentences and clock that every case shares."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from veracity.core.attributions import Attribution
+from veracity.core.examples import Dataset, Example
+from veracity.core.inputs import FloatArray, IntArray, Text
+from veracity.data import Splits, load_data, sampled, split
+from veracity.engine.asking import probabilities
+from veracity.engine.seeds import generator
+from veracity.explainers import explainers
+from veracity.models import RECORD, load_model, save_model
+from veracity.models.architectures import architectures
+
+MODELS = Path(__file__).parent / "models"
+RESULTS = Path(__file__).parent / "results"
+SEED = 0
+THREADS = int(os.environ.get("VERACITY_BENCH_THREADS", os.cpu_count() or 1))
+
+# What is measured of ours, in one place: change a name here and every case follows.
+LIME = "lime(samples={samples}, bow={bow})"
+KERNEL_SHAP = "kernel_shap(samples={samples})"
+PERMUTATION_SHAP = "shap(form=permutation, samples={samples})"
+EXACT_SHAP = "kernel_shap(form=exact)"
+INTEGRATED = "integrated_gradients(steps={steps}, rule=gauss_legendre)"
+ERASURE = "erasure"
+
+SIZES = {
+    "text_cnn": "text_cnn(size=300, widths=(3, 4, 5), filters=100)",
+    "lstm": "lstm(size=100, hidden=128)",
+    "attention_lstm": "attention_lstm(size=100, hidden=100, attention=100, dropout=0.3)",
+    "minilm": "transformer",
+}
+EPOCHS = {"text_cnn": 4, "lstm": 4, "attention_lstm": 4, "minilm": 1}
+FINE_TUNED_ON = 4000
+SHORTEST = 5
+"""Words of the widest filter: shorter sentences would be padded, each library in its way."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: what both sides took, and how far their answers are apart."""
+
+    case: str
+    peer: str
+    ours_s: float | None = None
+    peer_s: float | None = None
+    max_difference: float | None = None
+    note: str = ""
+    bar: float | None = None
+    """The ratio to reach; None where none was set."""
+    at_most: bool = False
+    """True where the bar is a ceiling and not a floor."""
+    value: float | None = None
+    """The ratio itself, where it is not one of times."""
+    more: dict[str, Any] | None = None
+
+    def written(self) -> dict[str, Any]:
+        """The row as the results file holds it."""
+        ratio = self.value
+        if ratio is None and self.ours_s and self.peer_s is not None:
+            ratio = self.peer_s / self.ours_s
+        note = self.note
+        if self.bar is not None:
+            sign = "at most" if self.at_most else "at least"
+            note = f"[bar: {sign} {self.bar:g}] {note}".strip()
+        return {
+            "case": self.case,
+            "peer": self.peer,
+            "ours_s": _rounded(self.ours_s),
+            "peer_s": _rounded(self.peer_s),
+            "ratio": _rounded(ratio),
+            "max_difference": _rounded(self.max_difference),
+            "note": note,
+            "bar": self.bar,
+            "at_most": self.at_most,
+            **(self.more or {}),
+        }
+
+
+def skipped(case: str, peer: str, reason: str) -> dict[str, Any]:
+    """A line that says why there is no number."""
+    return Row(case, peer, note=f"skipped: {reason}").written()
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.4g}")
+
+
+# ---- models and sentences -----------------------------------------------------------------------
+
+
+def _parts() -> Splits:
+    return split(load_data("rotten_tomatoes"))
+
+
+def model(name: str) -> Any:
+    """A model trained once and kept beside the benchmarks."""
+    folder = MODELS / name
+    if not (folder / RECORD).exists():
+        _train(name, folder)
+    found: Any = load_model(folder)
+    return found
+
+
+def _train(name: str, folder: Path) -> None:
+    from veracity.models.training import train
+
+    parts = _parts()
+    architecture = architectures.make(SIZES[name])
+    settings = replace(architecture.training, epochs=EPOCHS[name])
+    lessons = sampled(parts.train, FINE_TUNED_ON) if name == "minilm" else parts.train
+    trained = train(architecture, lessons, parts.validation, training=settings)
+    record = {"validation_accuracy": trained.best.validation_accuracy}
+    save_model(trained.model, architecture, folder, record=record)
+
+
+def train_all() -> None:
+    """What must be there before anything is timed."""
+    for name in SIZES:
+        if not (MODELS / name / RECORD).exists():
+            started = time.perf_counter()
+            _train(name, MODELS / name)
+            print(f"  trained {name} in {time.perf_counter() - started:.0f} s", flush=True)
+
+
+def examples(n: int, *, up_to: int | None = None) -> list[Example]:
+    """Test sentences, always the same ones; only those of at most so many words, if asked.
+
+    Words are separated by single blanks, so that every library sees the same words.
+    """
+    found = [_spaced(e) for e in sampled(_parts().test, None)]
+    fitting = [
+        e
+        for e in found
+        if e.input.n_features >= SHORTEST and (up_to is None or len(e.input.spans) <= up_to)
+    ]
+    chosen = np.random.default_rng(SEED).permutation(len(fitting))[:n]
+    return [fitting[i] for i in sorted(chosen)]
+
+
+def sentences(n: int, *, up_to: int | None = None) -> list[Text]:
+    return [e.input for e in examples(n, up_to=up_to)]
+
+
+def _spaced(example: Example) -> Example:
+    return replace(example, input=Text.of_words([w.lower() for w in example.input.words]))
+
+
+def dataset(chosen: Sequence[Example]) -> Dataset:
+    return Dataset("sentences", load_data("rotten_tomatoes").labels, tuple(chosen))
+
+
+def predicted(model: Any, texts: Sequence[Text]) -> list[int]:
+    return [int(i) for i in probabilities(model, texts).argmax(axis=1)]
+
+
+# ---- our side, and the clock --------------------------------------------------------------------
+
+
+def explain(
+    model: Any, texts: Sequence[Text], targets: Sequence[int], spec: str, seed: int = SEED
+) -> list[Attribution]:
+    """One method on texts that are read already."""
+    rngs = [generator(seed, spec, text.text) for text in texts]
+    return explainers.make(spec).explain(model, texts, targets, rngs)
+
+
+def known(spec: str) -> bool:
+    """Whether this build has the method and its settings."""
+    from veracity.core.errors import PluginError
+
+    try:
+        explainers.make(spec)
+    except PluginError:
+        return False
+    return True
+
+
+Found = TypeVar("Found")
+
+
+def timed(work: Callable[[], Found], repeats: int = 1) -> tuple[float, Found]:
+    """The median time of some runs, and what the last one found."""
+    times = []
+    for _ in range(max(1, repeats)):
+        started = time.perf_counter()
+        found = work()
+        times.append(time.perf_counter() - started)
+    return statistics.median(times), found
+
+
+def largest(a: Sequence[FloatArray], b: Sequence[FloatArray]) -> float:
+    """The largest difference between two lists of scores."""
+    return max(
+        float(np.abs(np.asarray(x) - np.asarray(y)).max(initial=0.0))
+        for x, y in zip(a, b, strict=True)
+    )
+
+
+def mean_difference(a: Sequence[FloatArray], b: Sequence[FloatArray]) -> float:
+    """The mean absolute difference per word."""
+    return float(np.mean(np.abs(np.concatenate(list(a)) - np.concatenate(list(b)))))
+
+
+def rank_agreement(ours: Sequence[FloatArray], theirs: Sequence[FloatArray]) -> float:
+    """Mean Spearman correlation, where two definitions differ but ought to rank alike."""
+    from scipy.stats import spearmanr
+
+    found = [spearmanr(a, b).statistic for a, b in zip(ours, theirs, strict=True)]
+    return float(np.nan_to_num(found).mean())  # scores that are all equal agree with nothing
+
+
+def one_thread() -> None:
+    """Both sides get one thread: what is compared is work, not how it is spread."""
+    import torch
+
+    torch.set_num_threads(1)
+
+
+def all_cores() -> int:
+    """Both sides get every core, where one would take too long: cases on MiniLM."""
+    import torch
+
+    torch.set_num_threads(THREADS)
+    return THREADS
+
+
+class Rows:
+    """Counts the rows a network was asked to read, for libraries that do not say."""
+
+    def __init__(self, network: Any) -> None:
+        self.count = 0
+        self.network = network
+
+    def __enter__(self) -> Rows:
+        self.hook = self.network.register_forward_pre_hook(self._seen, with_kwargs=True)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.hook.remove()
+
+    def _seen(self, _: Any, given: tuple[Any, ...], named: dict[str, Any]) -> None:
+        first = given[0] if given else named.get("input_ids")
+        if first is None:
+            first = named["inputs_embeds"]
+        self.count += len(first)
+
+
+def direct(model: Any, rows: Sequence[IntArray], at_once: int = 128) -> FloatArray:
+    """Plain batched forward passes of a word model: what anyone would write without an engine."""
+    import torch
+
+    order = np.argsort([len(row) for row in rows], kind="stable")
+    found = np.zeros((len(rows), len(model.labels)))
+    with torch.inference_mode():
+        for start in range(0, len(order), at_once):
+            batch = order[start : start + at_once]
+            lengths = np.array([len(rows[i]) for i in batch])
+            present = np.arange(lengths.max()) < lengths[:, None]
+            ids = np.zeros(present.shape, dtype=np.int64)
+            ids[present] = np.concatenate([rows[i] for i in batch])
+            logits = model(torch.from_numpy(ids), torch.from_numpy(present))
+            found[batch] = torch.softmax(logits, dim=-1).numpy()
+    return found
