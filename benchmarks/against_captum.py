@@ -21,8 +21,12 @@ from setting import Row
 from veracity.core.inputs import FloatArray, Text
 
 STEPS = (50, 300)
-COARSE_TO_FINE = (8, 16, 24, 32, 40, 50, 64, 100, 150, 200, 300, 400)
-"""Ours is run with the fewest steps whose gap is no larger than captum's."""
+COARSE_TO_FINE = (
+    [setting.INTEGRATED.format(steps=n) for n in (8, 16, 24, 32, 40, 50, 64, 100, 200, 400)],
+    [setting.ADAPTIVE.format(gap=g) for g in (0.3, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)],
+)
+"""Of both kinds of steps ours is run with the fewest whose gap is no larger than captum's; the
+faster of the two counts."""
 ROUNDING = 1e-7
 """captum adds its gap up in single precision."""
 
@@ -84,14 +88,17 @@ def _case(quick: bool, name: str, steps: int, sentences: int, bar: float) -> dic
     # gaps of few points are partly luck, so they must also hold on sentences that are not timed
     also = setting.predicted(model, others)
     other_gap = _mean([g for _, g in _integrated(model, others, also, steps)])
-    for fewer in COARSE_TO_FINE:
-        spec = setting.INTEGRATED.format(steps=fewer)
-        ours_gap = _own_gap(model, texts, targets, spec)
-        if ours_gap <= gap + ROUNDING and (
-            _own_gap(model, others, also, spec) <= other_gap + ROUNDING
-        ):
-            break
-    ours_s, _ = setting.timed(lambda: setting.explain(model, texts, targets, spec))
+    tried = []
+    for family in COARSE_TO_FINE:
+        for spec in family:
+            ours_gap = _own_gap(model, texts, targets, spec)
+            if ours_gap <= gap + ROUNDING and (
+                _own_gap(model, others, also, spec) <= other_gap + ROUNDING
+            ):
+                break
+        seconds, _ = setting.timed(lambda: setting.explain(model, texts, targets, spec))  # noqa: B023
+        tried.append((seconds, spec, ours_gap))
+    ours_s, spec, ours_gap = min([t for t in tried if t[2] <= gap + ROUNDING] or tried)
     return Row(
         f"integrated gradients, {name}, no larger gap than {steps} steps",
         "captum",

@@ -247,8 +247,8 @@ def on_minilm(quick: bool) -> list[dict[str, Any]]:
         for name, spec in (
             ("ours kernel", setting.KERNEL_SHAP),
             ("ours permutation", setting.PERMUTATION_SHAP),
+            ("ours gaussian", setting.GAUSSIAN_SHAP),
         )
-        if setting.known(spec.format(samples=64))
     }
     budgets = (16, 32, 48) if quick else BUDGETS
     curves = {

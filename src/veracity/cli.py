@@ -640,11 +640,12 @@ def _explained(
     """Explanations in the order of the inputs, made in batches of like length."""
     from .auditing import Progress
     from .auditing import explain as run_explain
-    from .engine.batches import by_length
+    from .engine.batches import by_length, mixed
 
+    batches = list(by_length([text.n_features for _, text in inputs], budget=1000))
     found: dict[int, Any] = {}
     with Bars(as_json) as bars:
-        for batch in by_length([text.n_features for _, text in inputs], budget=1000):
+        for batch in (batches[i] for i in mixed(len(batches))):
             texts = [inputs[i][1] for i in batch]
             made = run_explain(model, texts, explainer, target=target, seed=seed)
             found.update(zip(batch, made, strict=True))

@@ -71,7 +71,7 @@ def attributions(
         model,
         [inputs[i] for i in some],
         [targets[i] for i in some],
-        [generator(seed, spec, names[i]) for i in some],
+        [generator(seed, explainer.stream, names[i]) for i in some],
     )
     by_place = dict(zip(some, found, strict=True))
     result = []

@@ -16,6 +16,7 @@ from ..core.explainers import Explainer
 from ..core.inputs import FloatArray
 from ..core.metrics import Case, Metric
 from ..engine.asking import probabilities
+from ..engine.batches import mixed
 from ..engine.executors import Executor
 from ..engine.memory import Memory, remembering
 from ..engine.tally import counting
@@ -174,7 +175,7 @@ def carry_out(
 ) -> tuple[int, int]:
     """First all predictions, which name the labels to explain, then all explanations."""
     left_out = {(s["model"], s["explainer"]) for s in skipped}
-    places = range(len(work.batches))
+    places = mixed(len(work.batches))
     predict = [_Job(model, b) for model in work.models for b in places]
     # a batch goes through all methods before the next: what metrics ask about it is remembered,
     # and from what is done can be told how long the rest will take

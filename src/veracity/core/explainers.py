@@ -25,6 +25,12 @@ class Explainer(Plugin, ABC):
     """True for methods that look at nothing: what every other must beat."""
 
     @property
+    def stream(self) -> str:
+        """Names the random numbers that the method draws. Methods that name the same put the same
+        questions, which are asked once where answers are remembered."""
+        return self.spec
+
+    @property
     def learns(self) -> bool:
         """True for methods that explain only after `fitted` has shown them training data."""
         return False

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator, Sequence
 
 WORDS_AT_ONCE = 4096
 """How many padded words one pass through a model may hold."""
+
+
+def mixed(count: int) -> list[int]:
+    """Places of batches in an order in which short and long ones alternate by chance, always the
+    same: from what was done so far can be told how long the rest will take."""
+    order = list(range(count))
+    random.Random(count).shuffle(order)
+    return order
 
 
 def by_length(lengths: Sequence[int], budget: int = WORDS_AT_ONCE) -> Iterator[list[int]]:

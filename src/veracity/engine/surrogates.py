@@ -26,6 +26,9 @@ LINEAR = (0.0, 1.0, 10.0)
 TRIED_ON = 384
 """Settings are compared on at most so many answers; the last fit uses all."""
 
+QUESTIONS = "questions"
+"""The stream of random numbers from which methods with a guess choose what to ask."""
+
 MOST_NODES = 64
 MOST_DRAWS = 30
 

@@ -14,7 +14,7 @@ from ..core.classifiers import Classifier
 from ..core.explainers import Explainer
 from ..core.inputs import BoolArray, FloatArray, Hiding, IntArray, Text
 from ..engine.asking import Output, masked_probabilities, value
-from ..engine.surrogates import Surrogate, question_plan
+from ..engine.surrogates import QUESTIONS, Surrogate, question_plan
 
 Kernel = Literal["root", "paper"]
 
@@ -55,6 +55,10 @@ class Lime(Explainer):
             raise ValueError(f"expected settled to be a share up to 1, got {self.settled}")
         if self.questions is not None and self.questions < 4:
             raise ValueError(f"expected at least 4 questions, got {self.questions}")
+
+    @property
+    def stream(self) -> str:
+        return self.spec if self.questions is None else QUESTIONS
 
     def explain(
         self,

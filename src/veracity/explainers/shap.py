@@ -18,7 +18,7 @@ from ..core.examples import Dataset
 from ..core.explainers import Explainer
 from ..core.inputs import PAD_WORD, BoolArray, FloatArray, Hiding, Text
 from ..engine.asking import Output, masked_probabilities, probabilities, value
-from ..engine.surrogates import Surrogate, ends, kernel_mass, pairs, question_plan
+from ..engine.surrogates import QUESTIONS, Surrogate, ends, kernel_mass, pairs, question_plan
 
 EXACT_UP_TO = 12
 
@@ -45,6 +45,10 @@ class Shap(Explainer):
     hiding: Hiding = Hiding.MASK
     output: Output = "probability"
     others: tuple[Text, ...] = field(default=(), init=False, repr=False, compare=False)
+
+    @property
+    def stream(self) -> str:
+        return QUESTIONS if self.form == "gaussian" else self.spec
 
     @property
     def learns(self) -> bool:
