@@ -229,7 +229,7 @@ def one_thread() -> None:
     """Both sides get one thread: what is compared is work, not how it is spread."""
     import torch
 
-    torch.set_num_threads(1)
+    torch.set_num_threads(THREADS)
 
 
 def all_cores() -> int:

@@ -10,7 +10,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from ...core.inputs import BoolArray
 from ..neural import NeuralArchitecture
-from ..prefixes import Cell, readings
+from ..prefixes import AT_ONCE, Cell, in_blocks, readings
 
 NUMBERS_AT_ONCE = 20_000_000
 """How many keys of all maskings of a text are held at a time."""
@@ -67,13 +67,12 @@ class AttentionNetwork(nn.Module):
         self, words: Tensor, blank: Tensor, shown: BoolArray, *, delete: bool
     ) -> Tensor:
         """One step per different beginning and per different end, not per masking."""
-        at_once = max(64, NUMBERS_AT_ONCE // (len(words) * self.keys.out_features))
-        return torch.cat(
-            [
-                self._masked_logits(words, blank, shown[i : i + at_once], delete)
-                for i in range(0, len(shown), at_once)
-            ]
-        )
+        most = max(64, NUMBERS_AT_ONCE // (len(words) * self.keys.out_features))
+        found = words.new_empty((len(shown), self.head.out_features))
+        for places in in_blocks(shown, min(AT_ONCE, most)):
+            part = self._masked_logits(words, blank, shown[places], delete)
+            found[torch.from_numpy(places)] = part
+        return found
 
     def _masked_logits(
         self, words: Tensor, blank: Tensor, shown: BoolArray, delete: bool

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from ...core.inputs import BoolArray
 from ..architecture import head, sigmoid_logits
 from ..neural import NeuralArchitecture
-from ..prefixes import Cell, readings
+from ..prefixes import Cell, in_blocks, readings
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ class LastState(nn.Module):
         self.dropout = nn.Dropout(settings.dropout)
         self.head = head(settings.hidden, n_labels, settings.sigmoid)
         self.sigmoid = settings.sigmoid
+        self.n_labels = n_labels
 
     def forward(self, values: Tensor, present: Tensor) -> Tensor:
         states, _ = self.lstm(values)  # (batch, words, hidden)
@@ -43,8 +44,12 @@ class LastState(nn.Module):
         self, words: Tensor, blank: Tensor, shown: BoolArray, *, delete: bool
     ) -> Tensor:
         """One step per different beginning, not per masking."""
-        *_, last = readings(Cell.of(self.lstm), words, blank, shown, delete=delete)
-        return self._decide(last.states)[last.beginning]
+        cell = Cell.of(self.lstm)
+        found = words.new_empty((len(shown), self.n_labels))
+        for places in in_blocks(shown):
+            *_, last = readings(cell, words, blank, shown[places], delete=delete)
+            found[torch.from_numpy(places)] = self._decide(last.states)[last.beginning]
+        return found
 
     def _decide(self, state: Tensor) -> Tensor:
         logits: Tensor = self.head(self.dropout(state))
