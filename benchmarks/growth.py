@@ -105,7 +105,7 @@ def _data(point: Point) -> Dataset:
 
 def measure(point: Point) -> dict[str, Any]:
     """The body of a point's process."""
-    setting.one_thread()
+    setting.all_cores()
     warnings.simplefilter("ignore")
     data = _data(point)
     model: Any = architectures.make(MODELS[point.model]).start(data, seed=0)

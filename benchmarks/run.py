@@ -52,7 +52,7 @@ def cases(only: str) -> list[tuple[str, str]]:
 
 def run_here(file: str, name: str, quick: bool) -> None:
     """The body of a case's own process: its rows are the last line it prints."""
-    setting.one_thread()
+    setting.all_cores()
     rows = importlib.import_module(file).CASES[name](quick)
     peak = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
     print(json.dumps([{**row, "peak_memory_mb": peak, "name": name} for row in rows]))

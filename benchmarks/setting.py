@@ -225,15 +225,8 @@ def rank_agreement(ours: Sequence[FloatArray], theirs: Sequence[FloatArray]) -> 
     return float(np.nan_to_num(found).mean())  # scores that are all equal agree with nothing
 
 
-def one_thread() -> None:
-    """Both sides get one thread: what is compared is work, not how it is spread."""
-    import torch
-
-    torch.set_num_threads(THREADS)
-
-
 def all_cores() -> int:
-    """Both sides get every core, where one would take too long: cases on MiniLM."""
+    """Both sides get every core, as a user would run them."""
     import torch
 
     torch.set_num_threads(THREADS)

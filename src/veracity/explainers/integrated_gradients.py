@@ -19,18 +19,16 @@ WIDE_GAP = 0.05
 ROUNDING = 1e-3
 """Gaps below this are no matter, however small the difference itself."""
 
-NODES = 6
-"""Points per stretch of the way when the stretches are chosen by their gaps."""
-
-MOST_HALVINGS = 8
+LADDER = (9, 17, 33, 65, 129, 257)
+"""Numbers of points when they are added until the gap is small: each takes in the one before."""
 
 
 @dataclass(frozen=True)
 class IntegratedGradients(Explainer):
     """Each word's share of the difference between the text and zero embeddings.
 
-    With `gap`, steps are taken only where they are needed: a stretch of the way is halved until
-    its gradients add up to what the output gained on it, to that share of the whole difference.
+    With `gap`, points are added as a text needs them, until its scores add up to within so much of
+    the output (of the difference, where that is above 1).
     """
 
     needs: ClassVar[type] = Differentiable
@@ -95,43 +93,52 @@ class IntegratedGradients(Explainer):
     def _where_needed(
         self, model: Differentiable, inputs: Sequence[Text], targets: Sequence[int]
     ) -> list[tuple[FloatArray, float, float, int]]:
-        """The same; stretches whose gap is too wide are halved."""
+        """The same; each text has as many points as its own gap demands (Clenshaw & Curtis)."""
         assert self.gap is not None
-        nodes, weights = quadrature(NODES, "gauss_legendre")
-        scores = [np.zeros(text.n_features) for text in inputs]
-        steps = [0] * len(inputs)
-        ends = np.zeros((len(inputs), 2))
-        todo = [(i, 0.0, 1.0) for i in range(len(inputs))]
-        for halvings in range(MOST_HALVINGS + 1):
-            points = [low + (high - low) * nodes for _, low, high in todo]
-            paths = path_gradients(
-                model,
-                [inputs[i] for i, _, _ in todo],
-                [targets[i] for i, _, _ in todo],
-                points=points,
-                weights=[(high - low) * weights for _, low, high in todo],
-                output=self.output,
-            )
-            halved = []
-            for (i, low, high), path in zip(todo, paths, strict=True):
-                if halvings == 0:
-                    ends[i] = path.outputs[0], path.outputs[-1]
-                part = path.alignment.to_words((path.values * path.gradient).sum(axis=1))
-                steps[i] += NODES
-                missed = abs(part.sum() - (path.outputs[-1] - path.outputs[0]))
-                allowed = self.gap * abs(ends[i, 1] - ends[i, 0]) * np.sqrt(high - low)
-                if missed > max(allowed, 1e-7) and halvings < MOST_HALVINGS:
-                    middle = (low + high) / 2
-                    halved += [(i, low, middle), (i, middle, high)]
-                else:
-                    scores[i] += part
-            todo = halved
+        found: dict[int, tuple[FloatArray, float, float, int]] = {}
+        outputs = [np.zeros(0) for _ in inputs]
+        parts = [np.zeros((0, text.n_features)) for text in inputs]  # (points, words)
+        known = np.zeros(0)
+        todo = list(range(len(inputs)))
+        for count in LADDER:
+            new = np.setdiff1d(chebyshev(count), known)
+            known = np.concatenate([known, new])
+            weights = interpolatory(known)
+            for i, rows in zip(todo, self._each(model, inputs, targets, todo, new), strict=True):
+                parts[i] = np.concatenate([parts[i], [scores for scores, _ in rows]])
+                outputs[i] = np.concatenate([outputs[i], [output for _, output in rows]])
+                scores = weights @ parts[i]
+                start, end = outputs[i][known.argmin()], outputs[i][known.argmax()]
+                missed = abs(scores.sum() - (end - start))
+                if missed <= self.gap * max(1.0, abs(end - start)) or count == LADDER[-1]:
+                    found[i] = scores, float(start), float(end), count
+            todo = [i for i in todo if i not in found]
             if not todo:
                 break
-        return [
-            (score, float(start), float(end), taken)
-            for score, (start, end), taken in zip(scores, ends, steps, strict=True)
+        return [found[i] for i in range(len(inputs))]
+
+    def _each(
+        self,
+        model: Differentiable,
+        inputs: Sequence[Text],
+        targets: Sequence[int],
+        places: Sequence[int],
+        points: FloatArray,
+    ) -> list[list[tuple[FloatArray, float]]]:
+        """For some texts and every point: what each word gains there, and the output."""
+        paths = path_gradients(
+            model,
+            [inputs[i] for i in places for _ in points],
+            [targets[i] for i in places for _ in points],
+            points=np.tile(points, len(places))[:, None],
+            weights=[1.0],
+            output=self.output,
+        )
+        rows = [
+            (p.alignment.to_words((p.values * p.gradient).sum(axis=1)), float(p.outputs[0]))
+            for p in paths
         ]
+        return [rows[k : k + len(points)] for k in range(0, len(rows), len(points))]
 
     def _warn(self, found: Sequence[Attribution]) -> None:
         """Says when the sum misses what it should add up to (SPEC 3.4)."""
@@ -157,3 +164,16 @@ def quadrature(steps: int, rule: str) -> tuple[FloatArray, FloatArray]:
     inner, weights = np.polynomial.legendre.leggauss(steps)
     points = np.concatenate([[0.0], (inner + 1) / 2, [1.0]])
     return points, np.concatenate([[0.0], weights / 2, [0.0]])
+
+
+def chebyshev(count: int) -> FloatArray:
+    """Points on [0, 1], denser towards both ends, which are among them."""
+    return np.round((1 - np.cos(np.linspace(0, np.pi, count))) / 2, 14)
+
+
+def interpolatory(points: FloatArray) -> FloatArray:
+    """The weights with which these points integrate polynomials exactly over [0, 1]."""
+    legendre = np.polynomial.legendre.legvander(2 * points - 1, len(points) - 1)
+    moments = np.zeros(len(points))
+    moments[0] = 1.0
+    return np.linalg.solve(legendre.T, moments).astype(np.float64, copy=False)
