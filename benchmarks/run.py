@@ -23,6 +23,7 @@ import setting
 
 FILES = (
     "startup",
+    "agreement",
     "masked_samples",
     "against_lime",
     "against_shap",

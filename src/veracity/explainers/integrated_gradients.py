@@ -19,7 +19,7 @@ WIDE_GAP = 0.05
 ROUNDING = 1e-3
 """Gaps below this are no matter, however small the difference itself."""
 
-LADDER = (9, 17, 33, 65, 129, 257)
+LADDER = (9, 17, 33, 65, 129, 257, 513, 1025)
 """Numbers of points when they are added until the gap is small: each takes in the one before."""
 
 
