@@ -132,7 +132,12 @@ def integrated_on_minilm(quick: bool) -> list[dict[str, Any]]:
 
 
 class Layers(nn.Module):
-    """The text CNN as modules only, with a pooling window of one sentence's length."""
+    """The text CNN as modules only, with a pooling window of one sentence's length.
+
+    The maximum is taken before the ReLU, as ours is. The answer is the same; but where a filter is
+    silent everywhere, a ReLU first makes all places equal, and DeepLift's credit (the reference may
+    be louder than silence) goes to the first place instead of the least silent one.
+    """
 
     def __init__(self, network: Any, words: int) -> None:
         super().__init__()
@@ -146,7 +151,7 @@ class Layers(nn.Module):
     def forward(self, values: Tensor) -> Tensor:
         columns = values.transpose(1, 2)
         best = [
-            pool(active(convolution(columns))).squeeze(2)
+            active(pool(convolution(columns))).squeeze(2)
             for convolution, active, pool in zip(
                 self.convolutions, self.active, self.pools, strict=True
             )

@@ -1,9 +1,9 @@
 """Where definitions are the same, so must be the answers: 50 sentences on each trained model.
 
 Times are not compared here. Gradients, gradient × input and integrated gradients (captum) on all
-three models; DeepLift and LRP (captum) and the epsilon rule (zennit) on the CNN, for which the peers
-have rules; lime's regression on lime's own samples; shap's kernel and exact values on sentences cut
-to eight words, all of whose coalitions can be asked about.
+three models; DeepLift and LRP (captum) and the epsilon rule (zennit) on the CNN, for which the
+peers have rules; lime's regression on lime's own samples; shap's kernel and exact values on
+sentences cut to eight words, all of whose coalitions can be asked about.
 """
 
 from __future__ import annotations
