@@ -132,29 +132,24 @@ def integrated_on_minilm(quick: bool) -> list[dict[str, Any]]:
 
 
 class Layers(nn.Module):
-    """The text CNN as modules only, with a pooling window of one sentence's length.
+    """The text CNN with the modules that peers hang their rules on.
 
-    The maximum is taken before the ReLU, as ours is. The answer is the same; but where a filter is
-    silent everywhere, a ReLU first makes all places equal, and DeepLift's credit (the reference may
-    be louder than silence) goes to the first place instead of the least silent one.
+    The maximum is a function and comes before the ReLU, as in ours. captum's rule for a pooling
+    *module* shares the credit with the place that wins in the reference, which is the first of
+    many equal ones; the definition gives it all to the place that wins in the text.
     """
 
-    def __init__(self, network: Any, words: int) -> None:
+    def __init__(self, network: Any) -> None:
         super().__init__()
         self.convolutions = network.convolutions
         self.active = nn.ModuleList(nn.ReLU() for _ in network.convolutions)
-        self.pools = nn.ModuleList(
-            nn.MaxPool1d(words - c.kernel_size[0] + 1) for c in network.convolutions
-        )
         self.head = network.head
 
     def forward(self, values: Tensor) -> Tensor:
         columns = values.transpose(1, 2)
         best = [
-            active(pool(convolution(columns))).squeeze(2)
-            for convolution, active, pool in zip(
-                self.convolutions, self.active, self.pools, strict=True
-            )
+            active(convolution(columns).max(dim=2).values)
+            for convolution, active in zip(self.convolutions, self.active, strict=True)
         ]
         logits: Tensor = self.head(torch.cat(best, dim=1))
         return logits
@@ -182,7 +177,7 @@ def _input_x_gradient(point: Point, target: int) -> FloatArray:
 def _deep_lift(point: Point, target: int) -> FloatArray:
     from captum.attr import DeepLift
 
-    layers = Layers(point.model.network, point.here.shape[1])
+    layers = Layers(point.model.network)
     found = DeepLift(layers).attribute(point.here, point.base, target=target)
     return point.words(found.sum(dim=-1))
 
@@ -191,7 +186,7 @@ def _lrp(point: Point, target: int) -> FloatArray:
     from captum.attr import LRP
     from captum.attr._utils.lrp_rules import EpsilonRule
 
-    layers = Layers(point.model.network, point.here.shape[1])
+    layers = Layers(point.model.network)
     for convolution in layers.convolutions:
         convolution.rule = EpsilonRule()  # it has none of its own for one dimension
     # it takes the rules off again itself

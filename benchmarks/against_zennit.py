@@ -30,7 +30,7 @@ def _epsilon(point: Point, target: int) -> FloatArray:
     from zennit.rules import Epsilon, Pass
     from zennit.types import Activation, Convolution, Linear
 
-    layers = Layers(point.model.network, point.here.shape[1])
+    layers = Layers(point.model.network)
     rule = Epsilon(epsilon=EPSILON)
     composite = LayerMapComposite([(Activation, Pass()), (Convolution, rule), (Linear, rule)])
     here = point.here.clone().requires_grad_()
