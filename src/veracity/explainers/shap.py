@@ -201,7 +201,7 @@ class Regression(Plan):
             left -= number
             size += 1
         sizes = list(range(size, n // 2 + 1))
-        drawn = pairs(n, sizes, left // 2, rng)
+        drawn, self.times = pairs(n, sizes, left // 2, rng)
         self.shown = np.vstack([ends(n), *whole, drawn])
         self.first_drawn = 2 + sum(len(block) for block in whole)
         self.weights = np.concatenate([np.zeros(2), *weights])
@@ -209,9 +209,9 @@ class Regression(Plan):
         self.least = min(len(self.shown), self.first_drawn + 4 * n)
 
     def shares(self, v: FloatArray) -> tuple[FloatArray, FloatArray]:
-        drawn = len(v) - self.first_drawn
-        weights = np.concatenate([self.weights, np.full(drawn, self.mass_drawn / max(drawn, 1))])
-        return constrained_fit(self.shown[: len(v)], v, weights, drawn)
+        times = self.times[: len(v) - self.first_drawn]
+        weights = np.concatenate([self.weights, self.mass_drawn * times / max(times.sum(), 1)])
+        return constrained_fit(self.shown[: len(v)], v, weights, len(times))
 
 
 class Orderings(Plan):
