@@ -29,6 +29,8 @@ LONGEST = 12
 """Up to so many words all coalitions can be asked about."""
 BUDGETS = (64, 128, 256, 512, 1024, 2048)
 COMPARED = (128, 256, 512, 1024)
+SEEDS = 3
+"""Errors are averaged over so many draws."""
 
 NEVER = "MISSED: ours does not reach that error at any budget tried"
 
@@ -117,11 +119,18 @@ def _errors(model: Any, samples: int, count: int) -> dict[str, float]:
     truth = [exact(v) for v in tables]
     found = {}
     for budget in sorted({samples, 256}):
-        ours = setting.explain(model, texts, targets, setting.KERNEL_SHAP.format(samples=budget))
-        theirs = [kernel(Lookup(v).values, LONGEST, budget, 0) for v in tables]
+        spec = setting.KERNEL_SHAP.format(samples=budget)
+        ours = [
+            a.scores
+            for seed in range(SEEDS)
+            for a in setting.explain(model, texts, targets, spec, seed)
+        ]
+        theirs = [
+            kernel(Lookup(v).values, LONGEST, budget, seed) for seed in range(SEEDS) for v in tables
+        ]
         name = "" if budget == samples else f"_{budget}_samples"
-        found[f"ours_error{name}"] = setting.mean_difference([a.scores for a in ours], truth)
-        found[f"peer_error{name}"] = setting.mean_difference(theirs, truth)
+        found[f"ours_error{name}"] = setting.mean_difference(ours, truth * SEEDS)
+        found[f"peer_error{name}"] = setting.mean_difference(theirs, truth * SEEDS)
     return found
 
 

@@ -168,7 +168,7 @@ def question_plan(n: int, questions: int, rng: np.random.Generator) -> BoolArray
     singles = np.eye(n, dtype=np.bool_)
     both = np.stack([singles, ~singles], axis=1).reshape(-1, n) if n > 2 else singles
     left = (questions - 2 - len(both)) // 2
-    drawn, _ = pairs(n, range(2, n // 2 + 1), left, rng)
+    drawn = pairs(n, range(2, n // 2 + 1), left, rng)
     return np.vstack([ends(n), both, drawn])[: max(questions, 2 * n + 2)]
 
 
@@ -183,16 +183,13 @@ def kernel_mass(n: int, size: int) -> float:
     return both * (n - 1) / (size * (n - size))
 
 
-def pairs(
-    n: int, sizes: Sequence[int], count: int, rng: np.random.Generator
-) -> tuple[BoolArray, FloatArray]:
-    """Different coalitions drawn by the kernel's weight, each followed by its complement, and how
-    often each pair came: what comes again need not be asked again.
+def pairs(n: int, sizes: Sequence[int], count: int, rng: np.random.Generator) -> BoolArray:
+    """Different coalitions drawn by the kernel's weight, each followed by its complement.
 
-    → (2 count, n) and (2 count,), fewer if there are not so many
+    → (2 count, n), fewer if there are not so many
     """
     if count < 1 or not sizes:
-        return np.zeros((0, n), dtype=np.bool_), np.zeros(0)
+        return np.zeros((0, n), dtype=np.bool_)
     drawn = np.zeros((0, n), dtype=np.bool_)
     for _ in range(MOST_DRAWS):
         half = _drawn(n, sizes, count, rng)
@@ -200,13 +197,11 @@ def pairs(
         drawn = np.vstack([drawn, half ^ half[:, :1]])
         keys = np.packbits(drawn, axis=1)
         view = np.ascontiguousarray(keys).view(np.dtype((np.void, keys.shape[1]))).ravel()
-        _, first, times = np.unique(view, return_index=True, return_counts=True)
+        _, first = np.unique(view, return_index=True)
         if len(first) >= count:
             break
-    order = np.argsort(first, kind="stable")[:count]
-    some = drawn[first[order]]
-    rows = np.stack([some, ~some], axis=1).reshape(-1, n)
-    return rows, np.repeat(times[order].astype(np.float64), 2)
+    some = drawn[np.sort(first)[:count]]
+    return np.stack([some, ~some], axis=1).reshape(-1, n)
 
 
 def _drawn(n: int, sizes: Sequence[int], count: int, rng: np.random.Generator) -> BoolArray:

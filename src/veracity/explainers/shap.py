@@ -182,7 +182,7 @@ class Regression(Plan):
     """Kernel SHAP: a weighted regression on small and large coalitions and pairs of others.
 
     A size is taken whole, with its complement, while the questions suffice for a fair share of it;
-    the weight of all other sizes is spread over coalitions drawn in pairs.
+    the weight of every other size is spread over coalitions of it that are drawn in pairs.
     """
 
     def __init__(self, n: int, samples: int, rng: np.random.Generator) -> None:
@@ -201,7 +201,7 @@ class Regression(Plan):
             left -= number
             size += 1
         sizes = list(range(size, n // 2 + 1))
-        drawn, self.times = pairs(n, sizes, left // 2, rng)
+        drawn = pairs(n, sizes, left // 2, rng)
         self.shown = np.vstack([ends(n), *whole, drawn])
         self.first_drawn = 2 + sum(len(block) for block in whole)
         self.weights = np.concatenate([np.zeros(2), *weights])
@@ -209,9 +209,21 @@ class Regression(Plan):
         self.least = min(len(self.shown), self.first_drawn + 4 * n)
 
     def shares(self, v: FloatArray) -> tuple[FloatArray, FloatArray]:
-        times = self.times[: len(v) - self.first_drawn]
-        weights = np.concatenate([self.weights, self.mass_drawn * times / max(times.sum(), 1)])
-        return constrained_fit(self.shown[: len(v)], v, weights, len(times))
+        drawn = self.shown[self.first_drawn : len(v)]
+        return constrained_fit(
+            self.shown[: len(v)], v, np.concatenate([self.weights, self._spread(drawn)]), len(drawn)
+        )
+
+    def _spread(self, drawn: BoolArray) -> FloatArray:
+        """Each size's weight over those of it that were drawn: by chance alone there would be too
+        many of one and too few of another."""
+        n = drawn.shape[1]
+        smaller = np.minimum(drawn.sum(axis=1), n - drawn.sum(axis=1))
+        counts = np.bincount(smaller, minlength=n)
+        masses = np.array([kernel_mass(n, s) if counts[s] else 0.0 for s in range(n // 2 + 1)])
+        weights = masses[smaller] / counts[smaller]
+        found: FloatArray = weights * (self.mass_drawn / max(weights.sum(), 1e-300))
+        return found
 
 
 class Orderings(Plan):
