@@ -31,7 +31,7 @@ HERE = Path(__file__).resolve().parent
 PYTHON = Path(
     os.environ.get("VERACITY_BENCH_FERRET", HERE.parent / ".venv-ferret" / "bin" / "python")
 )
-QUESTIONS = 384
+QUESTIONS = 320
 SAMPLED = (
     # with these ours changes no more from seed to seed than ferret's LIME; every run checks it.
     # Both put the same questions, which are asked once
