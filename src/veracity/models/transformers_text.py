@@ -20,6 +20,9 @@ from ..engine.batches import by_length
 from ..engine.gradients import evaluating
 from ..engine.memory import recalled
 
+PIECES_AT_ONCE = 2048
+"""How many padded pieces are read at a time: more leave the processor's cache."""
+
 LONGEST = 512
 """Pieces beyond this are not read; their words score zero."""
 
@@ -109,7 +112,7 @@ class TransformerText(nn.Module):
             rows = [given[i] for i in places]
             found = np.zeros((len(rows), len(self.labels)))
             with torch.inference_mode(), evaluating(self):
-                for batch in by_length([len(row) for row in rows]):
+                for batch in by_length([len(row) for row in rows], PIECES_AT_ONCE):
                     ids = self._padded([rows[i] for i in batch])
                     present = (ids != self.pad).long()
                     logits = self.model(input_ids=ids, attention_mask=present).logits
