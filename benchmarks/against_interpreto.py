@@ -64,10 +64,6 @@ def at_its_settings(quick: bool) -> list[dict[str, Any]]:
             "threads": threads,
             "peer_questions": rows.count,
         }
-        if not setting.known(spec):
-            missing = setting.skipped(case, "interpreto", f"{spec} is not there yet")
-            found.append(missing | {"peer_s": peer_s, **more})
-            continue
         setting.explain(model, texts[:1], targets[:1], spec)
         with setting.Rows(model.model) as own_rows:
             ours_s, ours = setting.timed(

@@ -64,17 +64,7 @@ def _row(
     targets = setting.predicted(model, texts)
     ours = [a.scores for a in setting.explain(model, texts, targets, spec)]
     other = [theirs(model, text, target) for text, target in zip(texts, targets, strict=True)]
-    apart = setting.largest(ours, other)
-    return Row(
-        f"agreement: {spec}, {name}",
-        peer,
-        max_difference=apart,
-        value=apart,
-        bar=ALIKE,
-        at_most=True,
-        note="the ratio is the largest difference itself",
-        more={"sentences": len(texts)},
-    ).written()
+    return _written(f"{spec}, {name}", peer, setting.largest(ours, other), len(texts))
 
 
 def _lime_row(model: Any, name: str, texts: list[Text]) -> dict[str, Any]:
@@ -84,15 +74,19 @@ def _lime_row(model: Any, name: str, texts: list[Text]) -> dict[str, Any]:
         for bow in (True, False)
         for text, target in zip(texts, targets, strict=True)
     )
+    return _written(f"lime on lime's samples, {name}", "lime", apart, len(texts))
+
+
+def _written(what: str, peer: str, apart: float, sentences: int) -> dict[str, Any]:
     return Row(
-        f"agreement: lime on lime's samples, {name}",
-        "lime",
+        f"agreement: {what}",
+        peer,
         max_difference=apart,
         value=apart,
         bar=ALIKE,
         at_most=True,
         note="the ratio is the largest difference itself",
-        more={"sentences": len(texts)},
+        more={"sentences": sentences},
     ).written()
 
 

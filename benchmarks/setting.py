@@ -180,17 +180,6 @@ def explain(
     return explainer.explain(model, texts, targets, rngs)
 
 
-def known(spec: str) -> bool:
-    """Whether this build has the method and its settings."""
-    from veracity.core.errors import PluginError
-
-    try:
-        explainers.make(spec)
-    except PluginError:
-        return False
-    return True
-
-
 Found = TypeVar("Found")
 
 

@@ -17,9 +17,10 @@ from veracity.core.classifiers import Embedded
 from veracity.core.errors import PluginError
 from veracity.core.inputs import Alignment, FloatArray, Hiding, Text
 from veracity.engine.gradients import path_gradients
+from veracity.engine.surrogates import all_coalitions
 from veracity.explainers import explainers
 from veracity.explainers.lime import kernel_weights, local_fit, neighbourhood, ridge
-from veracity.explainers.shap import Everything, Regression, all_coalitions, exact_shapley
+from veracity.explainers.shap import Everything, Regression, exact_shapley
 
 FOUR = np.array([[1, 1], [1, 0], [0, 1], [0, 0]], dtype=bool)
 

@@ -14,14 +14,13 @@ from conftest import words
 from veracity.core.errors import DataError
 from veracity.core.examples import Dataset, Example
 from veracity.core.inputs import FloatArray, Text
-from veracity.engine.surrogates import Prior, Surrogate
+from veracity.engine.surrogates import Prior, Surrogate, all_coalitions
 from veracity.explainers.shap import (
     Everything,
     Orderings,
     Plan,
     Regression,
     Smooth,
-    all_coalitions,
     exact_shapley,
 )
 

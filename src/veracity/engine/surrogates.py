@@ -163,13 +163,18 @@ def question_plan(n: int, questions: int, rng: np.random.Generator) -> BoolArray
     As many questions as asked for, or fewer where there are no more; at least two per word.
     """
     if 2**n <= questions:
-        every = (np.arange(2**n)[:, None] >> np.arange(n) & 1).astype(np.bool_)
+        every = all_coalitions(n)
         return np.vstack([every[:1], every[-1:], every[1:-1]])
     singles = np.eye(n, dtype=np.bool_)
     both = np.stack([singles, ~singles], axis=1).reshape(-1, n) if n > 2 else singles
     left = (questions - 2 - len(both)) // 2
     drawn = pairs(n, range(2, n // 2 + 1), left, rng)
     return np.vstack([ends(n), both, drawn])[: max(questions, 2 * n + 2)]
+
+
+def all_coalitions(n: int) -> BoolArray:
+    """Row s shows the words whose bits are set in s. → (2^n, n)"""
+    return (np.arange(2**n)[:, None] >> np.arange(n) & 1).astype(np.bool_)
 
 
 def ends(n: int) -> BoolArray:

@@ -18,7 +18,15 @@ from ..core.examples import Dataset
 from ..core.explainers import Explainer
 from ..core.inputs import PAD_WORD, BoolArray, FloatArray, Hiding, Text
 from ..engine.asking import Output, masked_probabilities, probabilities, value
-from ..engine.surrogates import QUESTIONS, Surrogate, ends, kernel_mass, pairs, question_plan
+from ..engine.surrogates import (
+    QUESTIONS,
+    Surrogate,
+    all_coalitions,
+    ends,
+    kernel_mass,
+    pairs,
+    question_plan,
+)
 
 EXACT_UP_TO = 12
 
@@ -271,11 +279,6 @@ class Smooth(Plan):
         scores = guess.shapley_values()
         rest = (v[1] - v[0] - scores.sum()) / len(scores)  # rounding, so that shares add up
         return scores + rest, guess.shapley_errors()
-
-
-def all_coalitions(n: int) -> BoolArray:
-    """Row s shows the words whose bits are set in s. → (2^n, n)"""
-    return (np.arange(2**n)[:, None] >> np.arange(n) & 1).astype(np.bool_)
 
 
 def exact_shapley(v: FloatArray) -> FloatArray:
