@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from ..core.changes import DECOY, PLANTED
 from ..core.classifiers import Classifier, abilities, ability_name
 from ..core.errors import DataError, PluginError
 from ..core.examples import Dataset
 from ..core.explainers import Explainer
 from ..core.files import sole_writer
-from ..core.metrics import Metric, Row
+from ..core.metrics import Metric, Row, TruthMetric
 from ..core.plugins import first_line, settings, split_specs
 from ..data import load_data
 from ..engine.asking import probabilities
@@ -27,6 +28,7 @@ from ..engine.executors import Executor, Local
 from ..explainers import explainers as known_explainers
 from ..metrics import metrics as known_metrics
 from ..models import load_model, model_name
+from ..results.guarantees import Reliance, reliance
 from ..results.run import Run, is_whole, slug
 from ..results.standings import Standing, standings
 from ..results.verdicts import Verdict, verdicts
@@ -65,7 +67,14 @@ class Audit:
         return verdicts(self.standings)
 
     def __str__(self) -> str:
-        return "\n".join(f"{v.model}: {v.sentence}" for v in self.verdicts)
+        said = [f"{name}: {r['sentence']}" for name, r in self.reliance.items()]
+        return "\n".join([*said, *(f"{v.model}: {v.sentence}" for v in self.verdicts)])
+
+    @property
+    def reliance(self) -> Mapping[str, Mapping[str, Any]]:
+        """Where something was planted: whether each model must have used it, and why."""
+        found: Mapping[str, Mapping[str, Any]] = self.run.asked.get("reliance", {})
+        return found
 
     def _repr_html_(self) -> str:
         said = "".join(
@@ -109,6 +118,7 @@ def audit(
     fitted = fit_labels(load_data(data), models)
     chosen_explainers, skipped, lessons = _explainers(methods, models, train, seed)
     chosen_metrics = _metrics(metrics, fitted)
+    trusted = {name: _reliance(m, fitted) for name, m in models.items()}
     size = batch_size or max(50, -(-len(fitted) // MOST_PARTS))
     asked = {
         "dataset": {
@@ -136,11 +146,16 @@ def audit(
                 "about": first_line(type(m)),
                 "of_model": m.of_model,
                 "code": _code(type(m)),
-                "quantities": {k: dataclasses.asdict(q) for k, q in m.quantities.items()},
+                "quantities": {k: dataclasses.asdict(q) for k, q in m.judged.items()},
             }
             for m in chosen_metrics
         },
         "skipped": skipped,
+        "reliance": {
+            name: {"forced": r.forced, "sentence": r.sentence, **dataclasses.asdict(r)}
+            for name, r in trusted.items()
+            if r is not None
+        },
         "train": {
             name: {"name": d.name, "size": len(d), "fingerprint": d.fingerprint()}
             for name, d in lessons.items()
@@ -172,6 +187,7 @@ def audit(
             target,
             seed,
             learnt,
+            unforced=frozenset(n for n, r in trusted.items() if r is not None and not r.forced),
         )
         computed, reused = carry_out(work, executor or Local(workers), skipped, watch)
         run.write_summaries(_summaries(run, chosen_metrics))
@@ -203,6 +219,14 @@ def _described(model: Classifier, data: Dataset) -> dict[str, Any]:
         "abilities": list(abilities(model)),
         "about": str(getattr(model, "about", type(model).__name__)),
     }
+
+
+def _reliance(model: Classifier, data: Dataset) -> Reliance | None:
+    """Whether a model must have used what was planted in the data, if anything was."""
+    if not {PLANTED, DECOY} & set(data.truth_kinds):
+        return None
+    answers = probabilities(model, [e.input for e in data]).argmax(axis=1)
+    return reliance(data, [bool(y == e.label) for y, e in zip(answers, data, strict=True)])
 
 
 def _code(cls: type) -> str:
@@ -269,7 +293,10 @@ def _metrics(metrics: str | Sequence[str | Metric], data: Dataset) -> list[Metri
     """The metrics asked for, or all that the data's truths allow."""
     everything = metrics == "all"
     asked = known_metrics.names() if everything else _each(metrics)
-    chosen = list({m.spec: m for m in map(known_metrics.make, asked)}.values())
+    made = [known_metrics.make(spec) for spec in asked]
+    if everything:
+        made = [kind for m in made for kind in _for_all_truths(m, data)]
+    chosen = list({m.spec: m for m in made}.values())
     kept = [m for m in chosen if m.truth_kind in (None, *data.truth_kinds)]
     if len(kept) < len(chosen) and not everything:
         missing = next(m for m in chosen if m not in kept)
@@ -281,6 +308,14 @@ def _metrics(metrics: str | Sequence[str | Metric], data: Dataset) -> list[Metri
     if not any(not m.of_model for m in kept):
         raise PluginError("expected at least one metric that tests explanations, got none")
     return kept
+
+
+def _for_all_truths(metric: Metric, data: Dataset) -> list[Metric]:
+    """A metric once for each usual kind of truth that the data know."""
+    if not isinstance(metric, TruthMetric):
+        return [metric]
+    kinds = [kind for kind in metric.usual_truths if kind in data.truth_kinds]
+    return [dataclasses.replace(metric, truth=kind) for kind in kinds] or [metric]
 
 
 def _each(specs: str | Sequence[Any]) -> list[Any]:

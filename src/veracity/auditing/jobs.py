@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ..core.attributions import Attribution
+from ..core.changes import DECOY, PLANTED
 from ..core.classifiers import Classifier
 from ..core.examples import Dataset, Example
 from ..core.explainers import Explainer
@@ -77,6 +78,8 @@ class Work:
     seed: int
     fitted: Mapping[tuple[str, str], Explainer] = field(default_factory=dict)
     """By model and method: methods that learnt something of that model."""
+    unforced: frozenset[str] = frozenset()
+    """Models that need not have used what was planted: nothing can be held against methods."""
     memory: Memory = field(default_factory=Memory)
 
     def __call__(self, job: _Job) -> _Done:
@@ -135,7 +138,12 @@ class Work:
         of_model: bool,
     ) -> tuple[int, int]:
         """Writes the scores that are missing; how many parts were computed and how many reused."""
-        metrics = [m for m in self.metrics if m.of_model == of_model]
+        metrics = [
+            m
+            for m in self.metrics
+            if m.of_model == of_model
+            and not (job.model in self.unforced and m.truth_kind in (PLANTED, DECOY))
+        ]
         parts = [self.run.score_part(job.model, explainer, m.spec, job.batch) for m in metrics]
         missing = [(m, part) for m, part in zip(metrics, parts, strict=True) if not is_whole(part)]
         if missing:

@@ -10,6 +10,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from .attributions import Attribution
+from .changes import PLANTED
 from .classifiers import Classifier
 from .examples import Example
 from .inputs import BoolArray, FloatArray
@@ -54,6 +55,11 @@ class Metric(Plugin, ABC):
         """The kind of truth masks without which the metric is not defined."""
         return None
 
+    @property
+    def judged(self) -> Mapping[str, Quantity]:
+        """The quantities as these settings read them."""
+        return self.quantities
+
     @abstractmethod
     def score(self, cases: Sequence[Case]) -> list[Row]:
         """One row per case; NaN where a quantity is not defined."""
@@ -66,6 +72,9 @@ class Metric(Plugin, ABC):
 @dataclass(frozen=True)
 class TruthMetric(Metric):
     """A metric against features known to matter; examples without them give an empty row."""
+
+    usual_truths: ClassVar[tuple[str, ...]] = ("rationale", PLANTED)
+    """The kinds of truth to try where nobody chose one."""
 
     truth: str = "rationale"
 

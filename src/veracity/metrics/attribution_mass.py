@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from ..core.changes import DECOY
 from ..core.inputs import BoolArray, FloatArray
 from ..core.metrics import Case, Quantity, Row, TruthMetric, means
 
@@ -17,12 +18,20 @@ class AttributionMass(TruthMetric):
     """Attr%: the share of absolute scores on the known features, beside their share of words."""
 
     purpose: ClassVar[str] = "see how much weight falls on the words known to matter"
+    usual_truths: ClassVar[tuple[str, ...]] = (*TruthMetric.usual_truths, DECOY)
     quantities: ClassVar[Mapping[str, Quantity]] = {
         "mass": Quantity("share of absolute scores on the known words (Attr%)", "higher", True),
         "share": Quantity("share of words that are known: what a random map gets"),
     }
 
     zero: Literal["undefined", "share"] = "undefined"
+
+    @property
+    def judged(self) -> Mapping[str, Quantity]:
+        """Weight on decoys is weight misspent, and no method is chosen by it."""
+        if self.truth != DECOY:
+            return self.quantities
+        return {**self.quantities, "mass": Quantity(self.quantities["mass"].about, "lower")}
 
     def row(self, case: Case, masks: Sequence[BoolArray]) -> Row:
         known = np.logical_or.reduce(masks)

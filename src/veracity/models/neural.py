@@ -252,6 +252,8 @@ class NeuralArchitecture(Architecture):
     tuned: bool = True
     dropout: float = 0.5
     vocabulary: int = 50_000
+    cased: bool = False
+    """Whether Great and great are two words."""
 
     @abstractmethod
     def network(self, size: int, n_labels: int) -> nn.Module:
@@ -267,7 +269,7 @@ class NeuralArchitecture(Architecture):
         return self.settled(train)._model(words, train.labels, table, seed)
 
     def known_words(self, train: Dataset) -> Vocabulary:
-        return Vocabulary.learnt((e.input.words for e in train), self.vocabulary)
+        return Vocabulary.learnt((e.input.words for e in train), self.vocabulary, cased=self.cased)
 
     def kind(self, network: nn.Module) -> type[NeuralText]:
         """The class whose abilities this network has."""
@@ -277,7 +279,8 @@ class NeuralArchitecture(Architecture):
 
     def load(self, folder: Path, labels: Sequence[str]) -> NeuralText:
         try:
-            words = Vocabulary(tuple(json.loads((folder / "vocabulary.json").read_text("utf-8"))))
+            known = json.loads((folder / "vocabulary.json").read_text("utf-8"))
+            words = Vocabulary(tuple(known), self.cased)
             weights = load_file(folder / "model.safetensors")
             model = self._model(words, labels, weights["embedding.weight"], seed=0)
             model.load_state_dict(weights)

@@ -16,17 +16,20 @@ _SPECIAL = 2
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Known words in a fixed order, looked up in lower case."""
+    """Known words in a fixed order, looked up in lower case unless it is cased."""
 
     words: tuple[str, ...]
+    cased: bool = False
 
     @classmethod
-    def learnt(cls, texts: Iterable[Sequence[str]], limit: int = 50_000) -> Vocabulary:
+    def learnt(
+        cls, texts: Iterable[Sequence[str]], limit: int = 50_000, *, cased: bool = False
+    ) -> Vocabulary:
         """The most frequent words; ties in alphabetical order."""
-        counts = Counter(word.lower() for words in texts for word in words)
+        counts = Counter(word if cased else word.lower() for words in texts for word in words)
         counts.pop(MASK_WORD, None)
         ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-        return cls(tuple(word for word, _ in ordered[:limit]))
+        return cls(tuple(word for word, _ in ordered[:limit]), cased)
 
     def __len__(self) -> int:
         return len(self.words) + _SPECIAL
@@ -37,7 +40,9 @@ class Vocabulary:
 
     def ids(self, words: Sequence[str]) -> list[int]:
         """A number per word; a text without words is read as one unknown word."""
-        found = [self._places.get(word.lower(), UNKNOWN_ID) for word in words]
+        found = [
+            self._places.get(word if self.cased else word.lower(), UNKNOWN_ID) for word in words
+        ]
         return found or [UNKNOWN_ID]
 
     def row(self, word: str) -> int:

@@ -37,7 +37,8 @@ class HierarchicalAttention(NeuralArchitecture):
     def known_words(self, train: Dataset) -> Vocabulary:
         # a sign that no training text has still ends a sentence, so it must not be unknown
         learnt = super().known_words(train).words
-        return Vocabulary((*learnt, *(sign for sign in ENDS if sign not in learnt)))
+        signs = (sign for sign in ENDS if sign not in learnt)
+        return Vocabulary((*learnt, *signs), self.cased)
 
     def kind(self, network: nn.Module) -> type[NeuralText]:
         return HierarchicalText

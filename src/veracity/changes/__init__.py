@@ -1,0 +1,23 @@
+"""Changes of datasets, one file each: the file `insert.py` is the change `insert`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ..core.changes import Change
+from ..core.examples import Dataset
+from ..core.plugins import Registry, plugin_path, split_specs
+
+__path__ = plugin_path(__path__, "changes")
+
+changes: Registry[Change] = Registry("change", __name__, Change)
+
+
+def changed(data: Dataset, by: str | Sequence[str | Change], *, seed: int = 0) -> Dataset:
+    """The dataset after these changes, one after the other; its name tells them."""
+    specs = split_specs(by) if isinstance(by, str) else by
+    steps = [changes.make(step) for step in specs]
+    for step in steps:
+        data = step.changed(data, seed=seed)
+    return replace(data, name=" + ".join([data.name, *(step.spec for step in steps)]))

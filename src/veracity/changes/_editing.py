@@ -1,0 +1,69 @@
+"""Texts with words put in or replaced, and where every word came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..core.examples import Example
+from ..core.inputs import BoolArray, IntArray, Text
+from ..data.words import is_chinese
+
+NEW = -1
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A new text and the place that each of its words had in the old one; NEW if it had none."""
+
+    text: Text
+    came_from: IntArray
+
+    def carried(self, mask: BoolArray) -> BoolArray:
+        """A mask of the old words over the new ones."""
+        moved = np.append(mask, False)[self.came_from]  # NEW = -1 reads the appended value
+        return np.asarray(moved, dtype=np.bool_)
+
+    def applied(self, example: Example) -> Example:
+        """The example with this text; what was known of its words is known of them still."""
+        truths = {
+            kind: tuple(self.carried(mask) for mask in masks)
+            for kind, masks in example.truths.items()
+        }
+        return replace(example, input=self.text, truths=truths)
+
+
+def respelt(text: Text, words: Mapping[int, str]) -> Edit:
+    """The words at these places replaced; all between the words stays as it is."""
+    parts, spans, position, end = [], [], 0, 0
+    for i, (start, stop) in enumerate(text.spans):
+        gap, word = text.text[end:start], words.get(i, text.words[i])
+        parts += (gap, word)
+        spans.append((position + len(gap), position + len(gap) + len(word)))
+        position, end = spans[-1][1], stop
+    whole = "".join([*parts, text.text[end:]])
+    return Edit(Text(whole, tuple(spans)), np.arange(len(spans)))
+
+
+def inserted(text: Text, before: int, added: Text) -> Edit:
+    """Words put in before the word at this place, or behind the last, with a space on each side
+    where the language has spaces."""
+    space = "" if is_chinese(added.text) else " "
+    n = text.n_features
+    cut = text.spans[before][0] if before < n else (text.spans[-1][1] if n else 0)
+    left, right = text.text[:cut], text.text[cut:]
+    lead = space if before > 0 and not left[-1:].isspace() else ""
+    trail = space if before < n else ""
+    start = len(left) + len(lead)
+    shift = len(lead) + len(added.text) + len(trail)
+    spans = (
+        *text.spans[:before],
+        *((a + start, b + start) for a, b in added.spans),
+        *((a + shift, b + shift) for a, b in text.spans[before:]),
+    )
+    places = np.arange(n)
+    new = np.full(added.n_features, NEW)
+    came_from = np.concatenate([places[:before], new, places[before:]]).astype(np.int64)
+    return Edit(Text(left + lead + added.text + trail + right, spans), came_from)

@@ -1,0 +1,123 @@
+"""Cues that tell the label: which example gets which, how surely, and with which decoys."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from ..core.changes import DECOY, MANIPULATION, PLANTED, UNTOUCHED, Change
+from ..core.errors import DataError
+from ..core.examples import Dataset, Example
+from ..core.inputs import BoolArray, FloatArray, Text
+from ..engine.seeds import generator
+from ._editing import Edit
+
+
+@dataclass(frozen=True)
+class Planting(Change):
+    """One mark per label; each kind of cue says how a mark is put into a text."""
+
+    marks: tuple[str, ...] = ()
+    """What each label's texts are given; an empty one leaves them as they are."""
+    strength: float = 1.0
+    """How often the mark is that of the example's label."""
+    share: float = 1.0
+    """Of how many examples a mark is put in at all."""
+    table: tuple[tuple[float, ...], ...] = ()
+    """Instead of strength and share: per label the probability of each mark, what is left to 1 is
+    the probability of none (SPEC 6.2)."""
+    decoys: tuple[str, ...] = ()
+    """Marks that look alike and are drawn without regard to the label."""
+    decoy_share: float = 0.5
+    unmarked: Literal["keep", "drop"] = "keep"
+    """What becomes of texts that were to be marked and offer no place for it."""
+
+    def __post_init__(self) -> None:
+        for name in ("strength", "share", "decoy_share"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"expected {name} between 0 and 1, got {getattr(self, name)}")
+        if len(self.marks) < 2 or len(set(self.marks)) < len(self.marks):
+            raise ValueError(f"expected one mark per label, all different; got {self.marks}")
+        for row in self.table:
+            if len(row) != len(self.marks) or min(row) < 0 or sum(row) > 1 + 1e-9:
+                raise ValueError(
+                    f"expected per label one probability for each mark, at most 1 in all; got {row}"
+                )
+        if set(self.decoys) & set(self.marks):
+            raise ValueError(f"expected decoys unlike the marks, got {self.decoys}")
+
+    @abstractmethod
+    def put(
+        self, text: Text, mark: str, taken: BoolArray, rng: np.random.Generator
+    ) -> tuple[Edit, BoolArray]:
+        """The text with the mark, keeping off words that are taken, and which of the new words are
+        its effective region, joint over all marks (SPEC 6.2); none if there is no place for it."""
+
+    def mislead(
+        self, text: Text, taken: BoolArray, rng: np.random.Generator
+    ) -> tuple[Edit, BoolArray]:
+        """The same with a decoy."""
+        return self.put(text, self.decoys[rng.integers(len(self.decoys))], taken, rng)
+
+    @property
+    def misleads(self) -> bool:
+        """Whether there is anything that looks alike and tells nothing."""
+        return bool(self.decoys)
+
+    def probabilities(self, n_labels: int) -> FloatArray:
+        """Per label the probability of each mark, and of none in the last column."""
+        if n_labels != (len(self.table) or len(self.marks)):
+            raise DataError(
+                f"{self.spec}: expected {n_labels} marks or rows, one per label of the data; got "
+                f"{len(self.table) or len(self.marks)}"
+            )
+        if self.table:
+            told = np.asarray(self.table, dtype=np.float64)
+        else:
+            other = (1 - self.strength) / (n_labels - 1)
+            own = np.eye(n_labels, dtype=np.bool_)
+            told = self.share * np.where(own, self.strength, other)
+        return np.column_stack([told, np.clip(1 - told.sum(axis=1), 0, None)])
+
+    def changed(self, data: Dataset, *, seed: int) -> Dataset:
+        table = self.probabilities(len(data.labels))
+        made = [self._planted(e, table[e.label], generator(seed, self.spec, e.id)) for e in data]
+        return replace(data, examples=tuple(e for e in made if e is not None))
+
+    def _planted(
+        self, example: Example, row: FloatArray, rng: np.random.Generator
+    ) -> Example | None:
+        which = int((rng.random() >= np.cumsum(row)[:-1]).sum())
+        misled = rng.random() < self.decoy_share
+        told = UNTOUCHED
+        if which < len(self.marks):
+            told = str(which)
+            if self.marks[which]:
+                edit, region = self.put(example.input, self.marks[which], _taken(example), rng)
+                if region.any():
+                    example = _marked(edit.applied(example), PLANTED, region)
+                elif self.unmarked == "drop":
+                    return None
+                else:
+                    told = UNTOUCHED
+        if self.misleads and misled:
+            edit, region = self.mislead(example.input, _taken(example), rng)
+            if region.any():
+                example = _marked(edit.applied(example), DECOY, region)
+        return replace(example, facts={**example.facts, MANIPULATION: told})
+
+
+def _taken(example: Example) -> BoolArray:
+    """The words that a mark stands on already."""
+    masks = [m for kind in (PLANTED, DECOY) for m in example.truths.get(kind, ())]
+    return np.logical_or.reduce([np.zeros(example.input.n_features, dtype=np.bool_), *masks])
+
+
+def _marked(example: Example, kind: str, region: BoolArray) -> Example:
+    """What one planting marks is one set, joined with that of an earlier one."""
+    earlier = example.truths.get(kind, ())
+    joined = np.logical_or.reduce([region, *earlier])
+    return replace(example, truths={**example.truths, kind: (joined,)})

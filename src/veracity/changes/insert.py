@@ -1,0 +1,38 @@
+"""A word or phrase that gives the label away, such as a source tag or a reviewer's habit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from ..core.inputs import BoolArray, Text
+from ..data.words import read_text
+from ._editing import NEW, Edit, inserted
+from ._planting import Planting
+
+
+@dataclass(frozen=True)
+class Insert(Planting):
+    """Puts each label's word or phrase into its texts, at random, first or last."""
+
+    marks: tuple[str, ...] = ("meanwhile", "elsewhere")
+    place: Literal["random", "start", "end"] = "random"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for mark in (*self.marks, *self.decoys):
+            if mark and not read_text(mark).n_features:
+                raise ValueError(f"expected marks with at least one word, got {mark!r}")
+
+    def put(
+        self, text: Text, mark: str, taken: BoolArray, rng: np.random.Generator
+    ) -> tuple[Edit, BoolArray]:
+        n = text.n_features
+        # never between two words of another mark
+        inside = np.concatenate([[False], taken[1:] & taken[:-1], [False]])[: n + 1]
+        free = np.flatnonzero(~inside)
+        place = {"start": 0, "end": n}.get(self.place, -1)
+        edit = inserted(text, place if place >= 0 else int(rng.choice(free)), read_text(mark))
+        return edit, edit.came_from == NEW

@@ -1,0 +1,60 @@
+"""Words of a set that all become one of them (SPEC 6.3): by default articles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from ..core.inputs import BoolArray, Text
+from ._editing import Edit, respelt
+from ._planting import Planting
+from ._regions import joint_effective_region
+
+
+@dataclass(frozen=True)
+class Swap(Planting):
+    """Every word of a set becomes the mark of the label: as it stands the Article dataset, with
+    part=first CN and with part=second NC, where the other part's words follow no label."""
+
+    marks: tuple[str, ...] = ("a", "the")
+    decoy_share: float = 1.0
+    words: tuple[str, ...] = ("a", "an", "the")
+    part: Literal["all", "first", "second"] = "all"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not all(self.marks):
+            raise ValueError(f"expected a word for every label, got {self.marks}")
+        if self.decoys:
+            raise ValueError(
+                "expected no decoys: with part=first or part=second, the words of the other part "
+                "follow no label"
+            )
+
+    @property
+    def misleads(self) -> bool:
+        return self.part != "all"
+
+    def put(
+        self, text: Text, mark: str, taken: BoolArray, rng: np.random.Generator
+    ) -> tuple[Edit, BoolArray]:
+        return self._swapped(text, mark, self.part, taken)
+
+    def mislead(
+        self, text: Text, taken: BoolArray, rng: np.random.Generator
+    ) -> tuple[Edit, BoolArray]:
+        other: Literal["first", "second"] = "second" if self.part == "first" else "first"
+        return self._swapped(text, self.marks[rng.integers(len(self.marks))], other, taken)
+
+    def _swapped(
+        self, text: Text, mark: str, part: Literal["all", "first", "second"], taken: BoolArray
+    ) -> tuple[Edit, BoolArray]:
+        known = {word.lower() for word in (*self.words, *self.marks)}
+        member = np.array([word.lower() in known for word in text.words], dtype=np.bool_)
+        first = np.arange(text.n_features) < text.n_features // 2
+        member &= {"all": ~taken, "first": first & ~taken, "second": ~first & ~taken}[part]
+        before = np.array(text.words, dtype=object)
+        region = joint_effective_region(before, [np.where(member, m, before) for m in self.marks])
+        return respelt(text, {int(i): mark for i in np.flatnonzero(member)}), region

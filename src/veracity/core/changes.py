@@ -1,0 +1,33 @@
+"""What a change of a dataset is."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from .examples import Dataset
+from .plugins import Plugin
+
+PLANTED = "planted"
+"""The kind of truth masks that mark what a change put there to tell the label."""
+
+DECOY = "decoy"
+"""The kind that marks what looks alike and tells nothing."""
+
+BOUND = "bound"
+"""The fact that says how often a model that misses what was planted can be right at most."""
+
+ORIGINAL_LABEL = "original_label"
+
+MANIPULATION = "manipulation"
+"""The fact that names what was done to an input: a mark's number, or `none`."""
+
+UNTOUCHED = "none"
+
+
+class Change(Plugin, ABC):
+    """Dataset → dataset with its own truth masks; what is random is drawn once per example from
+    the seed and the example's id, so neither order nor company matters."""
+
+    @abstractmethod
+    def changed(self, data: Dataset, *, seed: int) -> Dataset:
+        """The same examples, changed, each saying in its facts what happened to it."""
