@@ -25,7 +25,7 @@ from veracity.data import load_data, read_text, write_records
 from veracity.metrics.attribution_mass import attribution_share
 from veracity.results.guarantees import luck, reliance, shapley_range
 
-WORDS = st.lists(st.sampled_from(["a", "an", "the", "The", "beer", "was", "good", ",", ".", "!", "it's"]), min_size=1)
+WORDS = st.lists(st.sampled_from(("a", "The", "beer", "good", ",", "!", "it's")), min_size=1)
 
 
 def one(text: str, label: int) -> Dataset:
