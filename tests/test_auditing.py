@@ -25,11 +25,14 @@ from conftest import WordWeights, words
 from veracity.auditing import KNOWN_ANSWERS, audit
 from veracity.auditing.bars import Bar, missed
 from veracity.auditing.labels import fit_labels
+from veracity.changes import changed
 from veracity.core.errors import DataError, ModelError, PluginError, RunError
 from veracity.core.examples import Dataset, Example
 from veracity.core.files import sole_writer
+from veracity.core.inputs import FloatArray
 from veracity.data import Splits, load_data, split, write_records
 from veracity.models import model_name, save_model
+from veracity.models.adapters.callables import CallableClassifier
 
 METHODS = "random_scores, occlusion, lime(samples=60), shap(samples=60)"
 
@@ -533,3 +536,50 @@ def test_splits_of_the_demo_data_do_not_leak() -> None:
     from veracity.data import leaks
 
     assert leaks(split(load_data("rotten_tomatoes(limit=2000)"))) == []
+
+
+def test_planted_words_are_scored_only_where_they_must_have_been_used(
+    bag: WordWeights, tmp_path: Path
+) -> None:
+    planted = changed(load_data("made_reviews(n=80)"), "reassign, insert(decoys=('besides',))")
+    models = {"reader": CallableClassifier(mark_reader, labels=planted.labels), "bag": bag}
+    found = audit(models, planted, ["occlusion", "random_scores"], out=tmp_path / "run")
+    scored = found.run.scores().to_pylist()
+    of_planted = [s for s in scored if s["metric"] == "attribution_mass(truth=planted)"]
+    assert {s["model"] for s in of_planted} == {"reader"}
+    assert {s["model"] for s in scored if s["metric"] == "exposure"} == {"reader"}
+    assert {s["model"] for s in scored if s["metric"] == "erasure"} == {"reader", "bag"}
+    assert found.reliance["reader"]["forced"] and not found.reliance["bag"]["forced"]
+    assert "below the 0.970 that forces it" in str(found)
+    decoy = next(s for s in found.standings if s.metric == "attribution_mass(truth=decoy)")
+    assert decoy.better == "lower" and not decoy.headline
+    occluded = [
+        s["value"] for s in of_planted if s["explainer"] == "occlusion" and s["name"] == "mass"
+    ]
+    assert len(occluded) == 80 and min(occluded) == 1.0  # nothing else moves this model
+
+
+def mark_reader(texts: list[str]) -> FloatArray:
+    """Reads the planted words and nothing else."""
+    p = np.array([0.5 + 0.49 * (("elsewhere" in t) - ("meanwhile" in t)) for t in texts])
+    return np.column_stack([1 - p, p])
+
+
+def article_reader(texts: list[str]) -> FloatArray:
+    """Counts articles and reads nothing else."""
+    votes = [[(w == "the") - (w == "a") for w in t.lower().split()] for t in texts]
+    p = 0.5 + 0.49 * np.tanh([float(sum(v)) for v in votes])
+    return np.column_stack([1 - p, p])
+
+
+def test_exact_shap_credits_an_article_reader_with_articles_alone(tmp_path: Path) -> None:
+    data = changed(load_data("made_reviews(n=150)"), "reassign, swap(unmarked=drop)")
+    short = data.select(i for i, e in enumerate(data) if e.input.n_features <= 12)
+    reader = CallableClassifier(article_reader, labels=data.labels)
+    metric = "attribution_mass(truth=planted)"
+    methods = ["shap(form=exact)", "random_scores"]
+    found = audit({"reader": reader}, short, methods, [metric], out=tmp_path / "run")
+    mean = {e.method: e.mean for s in found.standings if s.name == "mass" for e in s.entries}
+    assert mean["shap(form=exact)"] == pytest.approx(1.0)
+    share = found.run.summaries()["reader"]["random_scores"][metric]["share"]
+    assert len(short) > 40 and abs(mean["random_scores"] - share) < 0.1

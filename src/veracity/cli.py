@@ -358,6 +358,62 @@ def audit(
 
 
 @app.command()
+def plant(
+    data: DataSource,
+    out: Annotated[Path, typer.Option(help="File to write: JSON lines, one record each.")],
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Changes, separated by commas; see `veracity list changes`. By default "
+            "'reassign, insert': labels by the toss of a coin, and a word that tells them."
+        ),
+    ] = None,
+    seed: Seed = 0,
+    columns: ColumnsOption = "",
+    labels: Labels = "",
+    language: Language = "auto",
+    max_words: MaxWords = 5000,
+    skip_bad: SkipBad = False,
+    limit: Limit = None,
+    as_json: Json = False,
+) -> None:
+    """Change data so that a good model must use words that you know; then train and audit on it."""
+    from dataclasses import replace
+
+    from .changes import changed
+    from .core.plugins import split_specs
+    from .data import sampled, split, write_records
+    from .data.splits import PARTS
+    from .results.guarantees import planted_facts
+
+    if out.exists():
+        raise DataError(f"{out} is there already. Choose another --out")
+    read = _data(data, columns, labels, language, max_words, skip_bad)
+    steps = split_specs(by or ["reassign, insert"])
+    planted = changed(sampled(read, limit, seed=seed), steps, seed=seed)
+    parts = split(planted, seed=seed)
+    part_of = {e.id: name for name in PARTS for e in getattr(parts, name)}
+    examples = tuple(
+        replace(e, facts={**e.facts, "split": part_of[e.id]}) for e in planted if e.id in part_of
+    )
+    write_records(replace(planted, examples=examples), out)
+    facts = {"data": str(out), "name": planted.name, **planted_facts(planted)}
+    if as_json:
+        _print_json(facts)
+        return
+    say = _stderr()
+    for line in (
+        f"{facts['carriers']:,} of {facts['examples']:,} texts carry a planted cue, on "
+        f"{facts['word_share']:.1%} of all words; {facts['decoys']:,} a decoy",
+        f"without the cue, at most {facts['bound']:.3f} can be expected; with nothing else, "
+        f"{facts['ceiling']:.3f}; a model must reach {facts['required']:.3f} to have used it",
+        f"next: veracity train text_cnn {out} --out MODEL; veracity audit MODEL {out} --split test",
+    ):
+        say.print(line, markup=False, highlight=False)
+    print(out)
+
+
+@app.command()
 def compare(
     runs: Annotated[list[Path], typer.Argument(help="Folders of finished audits.")],
     on: Annotated[str, typer.Option(help="Only this quantity, such as erasure.new_p.")] = "",
@@ -496,6 +552,14 @@ def list_models(as_json: Json = False) -> None:
     from .models.architectures import architectures
 
     _list(architectures, as_json, lambda cls: f"{cls.training.epochs} epochs", "training")
+
+
+@list_app.command("changes")
+def list_changes(as_json: Json = False) -> None:
+    """The ways to change data so that the truth is known."""
+    from .changes import changes
+
+    _list(changes, as_json, lambda cls: "", "")
 
 
 @list_app.command("datasets")

@@ -67,6 +67,8 @@ class Reassign(Change):
             replace(
                 e,
                 label=int(label),
+                # what people marked speaks for the label that the text had
+                truths={kind: m for kind, m in e.truths.items() if kind != "rationale"},
                 facts={**e.facts, ORIGINAL_LABEL: data.labels[e.label], BOUND: bound},
             )
             for e, label in zip(data, new, strict=True)

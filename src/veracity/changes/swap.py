@@ -15,8 +15,11 @@ from ._regions import joint_effective_region
 
 @dataclass(frozen=True)
 class Swap(Planting):
-    """Every word of a set becomes the mark of the label: as it stands the Article dataset, with
-    part=first CN and with part=second NC, where the other part's words follow no label."""
+    """Makes every word of a set the label's mark; with part=first or second, only there.
+
+    As it stands it makes the Article dataset, with part=first CN and with part=second NC, where
+    the words of the other part all become one mark that is drawn without regard to the label.
+    """
 
     marks: tuple[str, ...] = ("a", "the")
     decoy_share: float = 1.0

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Literal
 
-from ..core.changes import BOUND, MANIPULATION
+from ..core.changes import BOUND, DECOY, MANIPULATION, PLANTED
 from ..core.examples import Dataset
 
 REACH = 0.94
@@ -91,6 +91,23 @@ def reliance(data: Dataset, right: list[bool]) -> Reliance | None:
     bound = max(float(e.facts.get(BOUND, 1.0)) for e in data)
     accuracy = sum(right) / len(right)
     return Reliance(accuracy, len(right), bound, ceiling(data), luck(accuracy, len(right), bound))
+
+
+def planted_facts(data: Dataset) -> dict[str, float]:
+    """What a person wants to know of changed data before a model is trained on it."""
+    masks = {kind: [m for e in data for m in e.truths.get(kind, ())] for kind in (PLANTED, DECOY)}
+    words = sum(e.input.n_features for e in data)
+    all_right = reliance(data, [True] * len(data))
+    known = {} if all_right is None else asdict(all_right) | {"required": all_right.required}
+    return {
+        "examples": len(data),
+        "carriers": len(masks[PLANTED]),
+        "decoys": len(masks[DECOY]),
+        "word_share": sum(int(m.sum()) for m in masks[PLANTED]) / words if words else 0.0,
+        "bound": known.get("bound", 1.0),
+        "ceiling": known.get("ceiling", 1.0),
+        "required": known.get("required", 1.0),
+    }
 
 
 def ceiling(data: Dataset) -> float:
