@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from ..core.files import written_whole
 from ..results.run import Cost, Run
 from ..results.standings import Standing
 from ..results.verdicts import Verdict, verdicts
-from . import plots, showing
+from . import plots
 from .agreement import AGREE, DISAGREE
+from .pages import rendered
 from .scoreboard import (
     ARROWS,
     Board,
-    against_chance,
     baselines_of,
     board,
     comparisons,
@@ -45,7 +41,6 @@ LARGEST = 5_000_000
 """A report stays below so many bytes, whatever the run holds."""
 
 _ROOMS = (3_000_000, 1_500_000, 500_000, 50_000)  # for sentences, tried from the left
-_HERE = Path(__file__).parent
 
 
 def write_report(run: Run, path: Path | None = None) -> Path:
@@ -72,59 +67,18 @@ def build_report(run: Run) -> str:
 
 
 def _render(page: _Page) -> str:
-    """The template with the style and the script in it, and a policy that allows only those."""
-    css, js = ((_HERE / f"report.{kind}").read_text(encoding="utf-8") for kind in ("css", "js"))
-    environment = Environment(
-        loader=FileSystemLoader(_HERE),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
-        "number": showing.number,
-        "breakable": breakable,
-        "correlation": showing.correlation,
-        "count": showing.count,
-        "duration": showing.duration,
-        "words": showing.words,
-        "settings": showing.setting_list,
-        "chance": against_chance,
-        "heat": heat,
-    }
-    policy = (
-        f"default-src 'none'; script-src '{_digest(js)}'; style-src '{_digest(css)}'; "
-        "base-uri 'none'; form-action 'none'"
-    )
-    return environment.get_template("report.html").render(
+    return rendered(
+        "report.html",
+        styles=["report.css"],
+        scripts=["report.js"],
         page=page,
         run=page.run,
         asked=page.run.asked,
-        policy=policy,
-        css=Markup(css),
-        js=Markup(js),
         arrows=ARROWS,
         agree=AGREE,
         disagree=DISAGREE,
         plots=plots,
     )
-
-
-def _digest(content: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
-
-
-def breakable(name: str) -> Markup:
-    """A method's name that may break where its parts meet, and preferably only there."""
-    parts = re.split(r"(?<=[_,])|(?=\()", name)
-    return Markup("<wbr>").join(parts)
-
-
-def heat(value: float) -> str:
-    """The class of a cell by its correlation, in steps of a fifth on either side of zero."""
-    if math.isnan(value):
-        return "none"
-    return f"{'n' if value < 0 else 'p'}{min(5, math.floor(abs(value) * 5 + 0.5))}"
 
 
 @dataclass(frozen=True)

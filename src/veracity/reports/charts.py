@@ -1,0 +1,102 @@
+"""Where the points and lines of a figure stand; the template draws them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from ..results.findings import Figure, Points
+from .plots import ticks
+from .showing import number
+
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 460, 300, 52, 446, 12, 252
+SHAPES = ("circle", "square", "triangle", "diamond")
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One point."""
+
+    x: float
+    y: float
+    low: float | None
+    high: float | None
+    said: str
+
+
+@dataclass(frozen=True)
+class Series:
+    """One named set of points, with its shape and the path of its line."""
+
+    name: str
+    place: int
+    shape: str
+    path: str
+    dashed: bool
+    marks: tuple[Mark, ...]
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A figure with its axes laid out."""
+
+    figure: Figure
+    x_ticks: tuple[tuple[float, str], ...]
+    y_ticks: tuple[tuple[float, str], ...]
+    series: tuple[Series, ...]
+
+
+def chart(figure: Figure) -> Chart:
+    """Axes that begin and end at round numbers around what is shown."""
+    xs = [v for p in figure.series for v in p.x if math.isfinite(v)]
+    ys = [v for p in figure.series for v in (*p.y, *p.low, *p.high) if math.isfinite(v)]
+    x_marks = ticks(min(xs, default=0.0), max(xs, default=1.0))
+    y_marks = ticks(min(ys, default=0.0), max(ys, default=1.0))
+
+    def x(value: float) -> float:
+        return round(LEFT + (value - x_marks[0]) / (x_marks[-1] - x_marks[0]) * (RIGHT - LEFT), 1)
+
+    def y(value: float) -> float:
+        return round(BOTTOM - (value - y_marks[0]) / (y_marks[-1] - y_marks[0]) * (BOTTOM - TOP), 1)
+
+    def drawn(place: int, points: Points) -> Series:
+        known = [
+            i
+            for i, (a, b) in enumerate(zip(points.x, points.y, strict=True))
+            if math.isfinite(a) and math.isfinite(b)
+        ]
+        marks = tuple(
+            Mark(
+                x(points.x[i]),
+                y(points.y[i]),
+                y(points.low[i]) if points.low and math.isfinite(points.low[i]) else None,
+                y(points.high[i]) if points.high and math.isfinite(points.high[i]) else None,
+                f"{points.name}: {number(points.x[i])}, {number(points.y[i])}",
+            )
+            for i in known
+        )
+        path = (
+            " ".join(f"{'M' if n == 0 else 'L'}{m.x} {m.y}" for n, m in enumerate(marks))
+            if points.line
+            else ""
+        )
+        only_line = points.line and points.dashed
+        return Series(
+            points.name,
+            place % 8,
+            SHAPES[place % len(SHAPES)],
+            path,
+            points.dashed,
+            () if only_line else marks,
+        )
+
+    return Chart(
+        figure,
+        tuple((x(t), _tick(t)) for t in x_marks),
+        tuple((y(t), _tick(t)) for t in y_marks),
+        tuple(drawn(i, p) for i, p in enumerate(figure.series)),
+    )
+
+
+def _tick(value: float) -> str:
+    return f"{value:.10g}".replace("-", "−")

@@ -1,0 +1,74 @@
+"""An experiment's findings as one HTML page and on the terminal."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..core.files import written_whole
+from ..results.findings import Cell, Findings
+from . import charts
+from .pages import rendered
+from .showing import number, printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def write_findings(found: Findings, folder: Path) -> Path:
+    """The page in the experiment's folder."""
+    path = folder / "report.html"
+    with written_whole(path) as file:
+        file.write(build_findings(found).encode())
+    return path
+
+
+def build_findings(found: Findings) -> str:
+    return rendered(
+        "findings.html",
+        styles=["report.css", "findings.css"],
+        filters={"figure": figure},
+        found=found,
+        charts=[charts.chart(f) for f in found.figures],
+        size=charts,
+    )
+
+
+def figure(value: float, unit: str) -> str:
+    """A share in percent with one decimal, or a plain number."""
+    if unit == "%" and not math.isnan(value):
+        return f"{100 * value:.1f} %".replace("-", "−")
+    return number(value)
+
+
+def print_findings(console: Console, found: Findings) -> None:
+    """Claims first, then every table."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    for claim in found.claims:
+        console.print(f"[b]{escape(claim.verdict)}[/]: {escape(claim.statement)}")
+        console.print(f"  {escape(claim.seen)}", style="dim")
+    for table in found.tables:
+        shown = Table(title=escape(table.title), title_justify="left")
+        for i, column in enumerate(table.columns):
+            shown.add_column(escape(column), justify="left" if i == 0 else "right")
+        for name, cells in table.rows:
+            shown.add_row(escape(printable(name)), *(_cell(c, table.unit) for c in cells))
+        console.print(shown)
+
+
+def _cell(cell: Cell | str | None, unit: str) -> str:
+    if cell is None:
+        return ""
+    if isinstance(cell, str):
+        from rich.markup import escape
+
+        return escape(printable(cell))
+    said = figure(cell.value, unit)
+    if cell.spread is not None:
+        said += f" ± {figure(cell.spread, unit)}"
+    if cell.published is not None:
+        said += f" (paper {figure(cell.published, unit)})"
+    return said

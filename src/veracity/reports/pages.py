@@ -1,0 +1,77 @@
+"""One HTML file that needs nothing else: the style and the script stand in it, and a policy that
+allows only those."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from . import showing
+from .scoreboard import against_chance
+
+_HERE = Path(__file__).parent
+
+
+def rendered(
+    template: str,
+    *,
+    styles: Sequence[str] = (),
+    scripts: Sequence[str] = (),
+    filters: Mapping[str, Callable[..., Any]] | None = None,
+    **context: Any,
+) -> str:
+    """The template with these files of ours as its style and its script."""
+    css, js = (
+        "\n".join((_HERE / f).read_text("utf-8") for f in files) for files in (styles, scripts)
+    )
+    environment = Environment(
+        loader=FileSystemLoader(_HERE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "number": showing.number,
+        "breakable": breakable,
+        "correlation": showing.correlation,
+        "count": showing.count,
+        "duration": showing.duration,
+        "words": showing.words,
+        "settings": showing.setting_list,
+        "chance": against_chance,
+        "heat": heat,
+        **(filters or {}),
+    }
+    policy = (
+        f"default-src 'none'; script-src '{_digest(js)}'; style-src '{_digest(css)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    return environment.get_template(template).render(
+        policy=policy, css=Markup(css), js=Markup(js), **context
+    )
+
+
+def _digest(content: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+
+
+def breakable(name: str) -> Markup:
+    """A method's name that may break where its parts meet, and preferably only there."""
+    parts = re.split(r"(?<=[_,])|(?=\()", name)
+    return Markup("<wbr>").join(parts)
+
+
+def heat(value: float) -> str:
+    """The class of a cell by its correlation, in steps of a fifth on either side of zero."""
+    if math.isnan(value):
+        return "none"
+    return f"{'n' if value < 0 else 'p'}{min(5, math.floor(abs(value) * 5 + 0.5))}"

@@ -1,0 +1,103 @@
+"""What experiments found: on disk, on a page, on the terminal."""
+
+from __future__ import annotations
+
+import io
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from veracity.core.errors import RunError
+from veracity.reports.charts import chart
+from veracity.reports.findings import build_findings, figure, print_findings, write_findings
+from veracity.results.findings import (
+    Cell,
+    Claim,
+    Figure,
+    Findings,
+    Points,
+    Shown,
+    Table,
+    Word,
+)
+
+
+def some() -> Findings:
+    curve = Points("best <b>", (0.1, 0.2), (1.0, 0.5), line=True, dashed=True)
+    dots = Points("ours", (0.1, 0.2), (0.9, math.nan), low=(0.8, math.nan), high=(1.0, math.nan))
+    return Findings(
+        "planted_text",
+        "Planted <script>",
+        "Eleven runs",
+        {"seed": 0, "texts": 12},
+        (
+            Table(
+                "Attention",
+                "Shares",
+                ("words", "Attr%", "note"),
+                (
+                    ("articles", (Cell.of([0.1, 0.2, 0.3], published=0.103), "all & well")),
+                    ("other", (Cell(math.nan, n=0), None)),
+                ),
+                "%",
+            ),
+        ),
+        (Claim("it holds", "not confirmed", "p = 0.4"),),
+        (Figure("Precision", "by rate", "rate", "precision", (curve, dots)),),
+        (Shown("first", (Word("the", 0.4, "planted"), Word("<img>", 0.1))),),
+        ("a note",),
+        {"audit": "audits/1/report.html"},
+    )
+
+
+def test_findings_survive_the_disk(tmp_path: Path) -> None:
+    some().write(tmp_path)
+    # NaN is unlike itself, so what is compared is what both print
+    assert repr(Findings.read(tmp_path)) == repr(some())
+
+
+def test_missing_or_damaged_findings_are_told(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="not finished"):
+        Findings.read(tmp_path)
+    (tmp_path / "findings.json").write_text('{"tables": 3}')
+    with pytest.raises(RunError, match="damaged"):
+        Findings.read(tmp_path)
+
+
+def test_a_cell_has_spread_and_interval() -> None:
+    cell = Cell.of([0.1, 0.2, 0.3, math.nan])
+    assert (cell.value, cell.spread, cell.n) == (pytest.approx(0.2), pytest.approx(0.1), 3)
+    # t(0.975, 2) = 4.3027; 4.3027 * 0.1 / sqrt(3) = 0.24842
+    assert (cell.low, cell.high) == (
+        pytest.approx(0.2 - 0.24842, abs=1e-4),
+        pytest.approx(0.2 + 0.24842, abs=1e-4),
+    )
+    assert Cell.of([0.5]).spread is None
+    assert np.isnan(Cell.of([]).value)
+
+
+def test_the_page_escapes_and_shows_what_was_printed(tmp_path: Path) -> None:
+    page = build_findings(some())
+    assert "<script>" not in page and "<img>" not in page and "best &lt;b&gt;" in page
+    assert "paper 10.3 %" in page and "20.0 %" in page and "± 10.0 %" in page
+    assert write_findings(some(), tmp_path).read_text("utf-8") == page
+
+
+def test_points_stand_where_their_numbers_say() -> None:
+    drawn = chart(some().figures[0])
+    curve, dots = drawn.series
+    assert curve.path.startswith("M") and not curve.marks
+    assert len(dots.marks) == 1  # an undefined point is not drawn
+    assert dots.marks[0].low is not None and dots.marks[0].high is not None
+    assert dots.marks[0].low > dots.marks[0].y > dots.marks[0].high  # down is more on a screen
+
+
+def test_the_terminal_says_the_same() -> None:
+    out = io.StringIO()
+    print_findings(Console(file=out, width=120), some())
+    assert "not confirmed: it holds" in out.getvalue()
+    assert "20.0 % ± 10.0 % (paper 10.3 %)" in out.getvalue()
+    assert figure(math.nan, "%") == "–"
