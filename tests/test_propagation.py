@@ -23,7 +23,9 @@ from veracity.core.classifiers import Embedded
 from veracity.core.errors import ModelError, PluginError
 from veracity.core.examples import Dataset
 from veracity.core.inputs import Alignment, FloatArray, Text
-from veracity.engine.propagation import Differences, LayerRule, Propagation, Relevance
+from veracity.engine.differences import Differences
+from veracity.engine.propagation import Propagation
+from veracity.engine.relevance import LayerRule, Relevance
 from veracity.engine.tally import counting
 
 MODELS = ("cnn", "lstm", "attention_lstm", "transformer")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..core.examples import Example
-from ..core.inputs import BoolArray, IntArray, Text
+from ..core.inputs import BoolArray, IntArray, Span, Text
 from ..data.words import is_chinese
 
 NEW = -1
@@ -37,7 +37,9 @@ class Edit:
 
 def respelt(text: Text, words: Mapping[int, str]) -> Edit:
     """The words at these places replaced; all between the words stays as it is."""
-    parts, spans, position, end = [], [], 0, 0
+    parts: list[str] = []
+    spans: list[Span] = []
+    position = end = 0
     for i, (start, stop) in enumerate(text.spans):
         gap, word = text.text[end:start], words.get(i, text.words[i])
         parts += (gap, word)

@@ -113,7 +113,8 @@ class Planting(Change):
 def _taken(example: Example) -> BoolArray:
     """The words that a mark stands on already."""
     masks = [m for kind in (PLANTED, DECOY) for m in example.truths.get(kind, ())]
-    return np.logical_or.reduce([np.zeros(example.input.n_features, dtype=np.bool_), *masks])
+    free = np.zeros(example.input.n_features, dtype=np.bool_)
+    return np.asarray(np.logical_or.reduce([free, *masks]), dtype=np.bool_)
 
 
 def _marked(example: Example, kind: str, region: BoolArray) -> Example:

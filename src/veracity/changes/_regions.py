@@ -19,4 +19,5 @@ def effective_region(before: NDArray[Any], after: NDArray[Any]) -> BoolArray:
 def joint_effective_region(before: NDArray[Any], afters: Sequence[NDArray[Any]]) -> BoolArray:
     """The features that any of the manipulations would change, whichever was applied: that nothing
     was done is evidence too."""
-    return np.logical_or.reduce([effective_region(before, after) for after in afters])
+    touched = [effective_region(before, after) for after in afters]
+    return np.asarray(np.logical_or.reduce(touched), dtype=np.bool_)

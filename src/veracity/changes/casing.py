@@ -41,8 +41,8 @@ class Casing(Planting):
     ) -> tuple[Edit, BoolArray]:
         # a word shows how it is written if every way writes it differently
         able = [i for i, w in enumerate(text.words) if not taken[i] and _tells(w)]
-        chosen = rng.permutation(able)[: self.count] if able else []
-        edit = respelt(text, {int(i): WAYS[mark](text.words[i]) for i in chosen})
+        chosen = [able[i] for i in rng.permutation(len(able))[: self.count]]
+        edit = respelt(text, {i: WAYS[mark](text.words[i]) for i in chosen})
         return edit, np.isin(np.arange(text.n_features), chosen)
 
 

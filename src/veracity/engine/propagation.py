@@ -11,7 +11,7 @@ import functools
 import types
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -25,11 +25,7 @@ from .batches import by_length
 from .gradients import PathGradient, chosen_output, evaluating, without_words
 from .tally import asked
 
-Rule = Literal["epsilon", "gamma", "z_plus"]
 Function = Callable[..., Any]
-
-SMALL = 1e-7
-"""Differences below this are none: the slope stands in for the quotient (SPEC 3.7)."""
 
 ROUNDING = 1e-9
 """What doubles may lose on the way: a lead below this is none."""
@@ -367,257 +363,6 @@ def _unrolled(
     return states[::-1] if backwards else states, state
 
 
-# ---- layer-wise relevance ----------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class LayerRule:
-    """How a linear layer shares relevance among its inputs (SPEC 3.6)."""
-
-    kind: Rule = "epsilon"
-    epsilon: float = 1e-7
-    gamma: float = 0.25
-    drop_bias: bool = False
-
-
-class Relevance(Propagation):
-    """Relevance R = x · s; the backward pass carries s. Gates and normalisers are constants."""
-
-    rules: ClassVar[dict[str, str]] = {
-        "linear": "linear",
-        **dict.fromkeys(("conv1d", "conv2d", "conv3d"), "convolution"),
-        **dict.fromkeys(("mul", "matmul", "einsum"), "product"),
-        **dict.fromkeys(
-            ("sigmoid", "hardsigmoid", "softmax", "erf", "rsqrt", "reciprocal"), "constant"
-        ),
-        **dict.fromkeys(
-            (*CURVED, *BENT, "square"),
-            "through_origin",
-        ),
-        "pow": "power",
-    }
-
-    def __init__(self, layers: LayerRule) -> None:
-        super().__init__()
-        self.layers = layers
-
-    def linear(
-        self, func: Function, x: Tensor, weight: Tensor, bias: Tensor | None = None
-    ) -> Tensor:
-        return self._layer(func, x, weight, bias, bias)
-
-    def convolution(
-        self, func: Function, x: Tensor, weight: Tensor, bias: Tensor | None = None, *rest: Any
-    ) -> Tensor:
-        def operation(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-            found: Tensor = func(x, weight, bias, *rest)
-            return found
-
-        wide = None if bias is None else bias.reshape(-1, *[1] * (weight.dim() - 2))
-        return self._layer(operation, x, weight, bias, wide)
-
-    def _layer(
-        self,
-        operation: Function,
-        x: Tensor,
-        weight: Tensor,
-        bias: Tensor | None,
-        wide_bias: Tensor | None,
-    ) -> Tensor:
-        value: Tensor = operation(x, weight, bias)
-        if not is_signal(x) or is_signal(weight):
-            return value
-        shares, share_of_bias = self._shares(
-            operation, x, weight, 0.0 if wide_bias is None else wide_bias, value
-        )
-        whole = shares if self.layers.drop_bias else shares + share_of_bias
-        sign = torch.where(whole >= 0, 1.0, -1.0).to(whole)
-        factor = (value / (whole + self.layers.epsilon * sign)).detach()
-        return grafted(value, shares * factor)
-
-    def _shares(
-        self, operation: Function, x: Tensor, weight: Tensor, bias: Any, value: Tensor
-    ) -> tuple[Tensor, Any]:
-        """What the inputs of either sign give to each output, and what the bias gives."""
-        if self.layers.kind == "epsilon":
-            return operation(x, weight), bias
-        constant = torch.as_tensor(bias).to(weight)
-        above, below = torch.where(x > 0, x, 0), torch.where(x > 0, 0, x)
-        up, down = weight.clamp(min=0), weight.clamp(max=0)
-        if self.layers.kind == "z_plus":
-            return operation(above, up) + operation(below, down), constant.clamp(min=0)
-        gamma = self.layers.gamma
-        up, down = weight + gamma * up, weight + gamma * down
-        positive = value > 0
-        return (
-            torch.where(
-                positive,
-                operation(above, up) + operation(below, down),
-                operation(above, down) + operation(below, up),
-            ),
-            constant + gamma * torch.where(positive, constant.clamp(min=0), constant.clamp(max=0)),
-        )
-
-    def product(self, func: Function, *factors: Any, **named: Any) -> Tensor:
-        """Two factors that both depend on the words have half of the relevance each."""
-        value: Tensor = func(*factors, **named)
-        places = _signal_places(factors)
-        if len(places) < 2:
-            return value
-        paths = [func(*_held(factors, all_but=i), **named) for i in places]
-        return grafted(value, torch.stack(paths).mean(0))
-
-    def constant(self, func: Function, *args: Any, **named: Any) -> Tensor:
-        found: Tensor = func(*args, **named)
-        return found.detach()
-
-    def through_origin(self, func: Function, x: Tensor, *rest: Any, **named: Any) -> Tensor:
-        """f(x) / x of what arrives goes on to x, so nothing is lost where f(0) = 0."""
-        value: Tensor = func(x, *rest, **named)
-        if any(is_signal(r) for r in rest) or not is_signal(x):
-            return value
-        at_zero = slope(lambda zero: func(zero, *rest, **named), x.new_zeros(()))
-        ratio = torch.where(x == 0, at_zero, value / x)
-        return grafted(value, x * ratio.detach())
-
-    def power(self, func: Function, x: Any, exponent: Any) -> Tensor:
-        if isinstance(exponent, Tensor) or 0 <= exponent < 1:
-            value: Tensor = func(x, exponent)
-            return value
-        # a negative power is a normaliser
-        return (self.constant if exponent < 0 else self.through_origin)(func, x, exponent)
-
-
-# ---- differences from a reference --------------------------------------------------------------
-
-
-class Differences(Propagation):
-    """Multipliers that share the difference from a reference among the inputs (SPEC 3.7).
-
-    The reference is run first and every answered call is remembered; the text then meets the same
-    calls in the same order. So nothing need be known of how a model arranges its rows.
-    """
-
-    rules: ClassVar[dict[str, str]] = {
-        **dict.fromkeys(
-            (*CURVED, *BENT, *OFF_ORIGIN, *POWERS, "relu", "relu6", "prelu", "threshold", "abs"),
-            "elementwise",
-        ),
-        **dict.fromkeys(("mul", "matmul", "einsum", "linear"), "product"),
-        **dict.fromkeys(("max_pool1d", "adaptive_max_pool1d"), "pooled"),
-        "softmax": "softmax",
-        "log_softmax": "log_softmax",
-        "logsumexp": "log_sum_exp",
-    }
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.calls: list[tuple[str, list[Tensor]]] = []
-        self.place: int | None = None
-        """The next call to be met again; None while the reference is run."""
-
-    def at_reference(self, name: str, *signals: Tensor) -> list[Tensor]:
-        """What these were when the reference was run."""
-        if self.place is None:
-            # copies, since the model may write into what it was given
-            self.calls.append((name, [s.detach().clone() for s in signals]))
-            return self.calls[-1][1]
-        found = self.calls[self.place] if self.place < len(self.calls) else ("nothing", [])
-        self.place += 1
-        if found[0] != name or [f.shape for f in found[1]] != [s.shape for s in signals]:
-            raise ModelError(
-                "deep_lift expects a model that takes the same steps for a text and for its "
-                f"reference; this one went on with {name} where it went on with {found[0]} before. "
-                "Use integrated_gradients for it"
-            )
-        return found[1]
-
-    def elementwise(self, func: Function, x: Tensor, *rest: Any, **named: Any) -> Tensor:
-        """Δout / Δin; the slope where the difference is too small to divide by."""
-        value: Tensor = func(x, *rest, **named)
-        if any(is_signal(r) for r in rest) or not is_signal(x):
-            return value
-        (before,) = self.at_reference(func.__name__, x)
-
-        def function(at: Tensor) -> Tensor:
-            found: Tensor = func(at, *rest, **named)
-            return found
-
-        here = x.detach()
-        # where both are infinite, as hidden scores are, there is no difference
-        step = torch.where(here == before, torch.zeros_like(here), here - before)
-        close = step.abs() < SMALL
-        quotient = (value.detach() - function(before)) / torch.where(close, 1.0, step)
-        return grafted(value, x * torch.where(close, slope(function, here), quotient))
-
-    def product(self, func: Function, *factors: Any, **named: Any) -> Tensor:
-        """Each factor times the mean of the other: ab - a'b' = Δa (b + b')/2 + Δb (a + a')/2."""
-        value: Tensor = func(*factors, **named)
-        places = _signal_places(factors)
-        if len(places) != 2:
-            return value
-        flat = _flat(factors)
-        before = self.at_reference(func.__name__, *(flat[i] for i in places))
-        means = [(flat[i].detach() + b) / 2 for i, b in zip(places, before, strict=True)]
-        middle = _replaced(factors, dict(zip(places, means, strict=True)))
-        paths = [func(*_replaced(middle, {i: flat[i]}), **named) for i in places]
-        return grafted(value, paths[0] + paths[1])
-
-    def pooled(self, func: Function, x: Tensor, *rest: Any, **named: Any) -> Any:
-        value, winner = func(x, *rest, **{**named, "return_indices": True})
-        (before,) = self.at_reference(func.__name__, x)
-        then, was = (
-            func(before, *rest, **{**named, "return_indices": False}),
-            before.gather(-1, winner),
-        )
-        found = grafted(value, _all_credit(x.gather(-1, winner), was, value, then))
-        return (found, winner) if named.get("return_indices") else found
-
-    def won(self, x: Tensor, value: Tensor, winner: Tensor, dim: int) -> Tensor:
-        (before,) = self.at_reference("max", x)
-        was, then = before.gather(dim, winner), before.amax(dim, keepdim=True)
-        return _all_credit(x.gather(dim, winner), was, value, then)
-
-    def softmax(self, func: Function, x: Tensor, dim: int, dtype: Any = None) -> Tensor:
-        with self:
-            return torch.exp(torch.log_softmax(x, dim, dtype=dtype))
-
-    def log_softmax(self, func: Function, x: Tensor, dim: int, dtype: Any = None) -> Tensor:
-        with self:
-            cast = x if dtype is None else x.to(dtype)
-            return cast - torch.logsumexp(cast, dim, keepdim=True)
-
-    def log_sum_exp(self, func: Function, x: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
-        """exp, sum and log, each by its quotient; put together by their logarithms, since the
-        exponentials of a text and of its reference need not fit the same range."""
-        value: Tensor = func(x, dim, keepdim)
-        (before,) = self.at_reference("logsumexp", x)
-        here = x.detach()
-        now, then = func(here, dim, True), func(before, dim, True)
-        step = torch.where(here == before, torch.zeros_like(here), here - before)
-        logarithm = (here / 2 + before / 2) - (now / 2 + then / 2)
-        ratio = (logarithm + _log_sinhc(step / 2) - _log_sinhc((now - then) / 2)).exp()
-        # hidden places weigh nothing, and minus infinity times nothing is not a number
-        seen = torch.where(ratio > 0, x, torch.zeros_like(x))
-        return grafted(value, (seen * ratio).sum(dim, keepdim=keepdim))
-
-
-def _all_credit(x: Tensor, before: Tensor, value: Tensor, then: Tensor) -> Tensor:
-    """The winner gets the whole difference, even if another place won in the reference."""
-    step = (x - before).detach()
-    close = ~(step.abs() >= SMALL)
-    ratio = (value.detach() - then) / torch.where(close, 1.0, step)
-    return x * torch.where(close, 1.0, ratio)
-
-
-def _log_sinhc(t: Tensor) -> Tensor:
-    """log(sinh(t) / t), also for large t."""
-    size = t.abs()
-    safe = torch.where(size < 1e-2, torch.ones_like(size), size)
-    large = safe + torch.log(-torch.expm1(-2 * safe) / (2 * safe))
-    return torch.where(size < 1e-2, t * t / 6 - t**4 / 180, large)
-
-
 # ---- calls -------------------------------------------------------------------------------------
 
 
@@ -685,58 +430,31 @@ def _tensors(value: Any) -> Iterator[Tensor]:
             yield from _tensors(inner)
 
 
-def _flat(factors: Sequence[Any]) -> list[Any]:
+def flat(factors: Sequence[Any]) -> list[Any]:
     """Factors in a row; einsum may be given them as a list."""
     return [f for g in factors for f in (g if isinstance(g, list | tuple) else [g])]
 
 
-def _signal_places(factors: Sequence[Any]) -> list[int]:
-    return [i for i, factor in enumerate(_flat(factors)) if is_signal(factor)]
+def signal_places(factors: Sequence[Any]) -> list[int]:
+    return [i for i, factor in enumerate(flat(factors)) if is_signal(factor)]
 
 
-def _replaced(factors: Sequence[Any], new: dict[int, Tensor]) -> list[Any]:
-    return [new.get(i, factor) for i, factor in enumerate(_flat(factors))]
+def replaced(factors: Sequence[Any], new: dict[int, Tensor]) -> list[Any]:
+    return [new.get(i, factor) for i, factor in enumerate(flat(factors))]
 
 
-def _held(factors: Sequence[Any], all_but: int) -> list[Any]:
+def held(factors: Sequence[Any], all_but: int) -> list[Any]:
     """All factors but one as constants."""
     return [
         f.detach() if isinstance(f, Tensor) and i != all_but else f
-        for i, f in enumerate(_flat(factors))
+        for i, f in enumerate(flat(factors))
     ]
 
 
 # ---- from texts to embeddings ------------------------------------------------------------------
 
 
-def relevances(
-    model: Differentiable, inputs: Sequence[Text], targets: Sequence[int], layers: LayerRule
-) -> list[PathGradient]:
-    """Embeddings and what to multiply them by to have their relevance for the target's logit."""
-
-    def one_batch(embedded: Embedded, wanted: Sequence[int]) -> list[Tensor]:
-        gradient, output = _followed(model, embedded, wanted, Relevance(layers))
-        return [gradient, output.unsqueeze(1)]
-
-    return _in_batches(model, inputs, targets, one_batch, passes=1)
-
-
-def contributions(
-    model: Differentiable, inputs: Sequence[Text], targets: Sequence[int]
-) -> list[PathGradient]:
-    """Embeddings and their multipliers, against a reference whose words are zero (SPEC 3.7)."""
-
-    def one_batch(embedded: Embedded, wanted: Sequence[int]) -> list[Tensor]:
-        rules = Differences()
-        _, base = _followed(model, embedded.with_values(without_words(embedded)), wanted, rules)
-        rules.place = 0
-        gradient, output = _followed(model, embedded, wanted, rules)
-        return [gradient, torch.stack([base, output], dim=1)]
-
-    return _in_batches(model, inputs, targets, one_batch, passes=2)
-
-
-def _followed(
+def followed(
     model: Differentiable, embedded: Embedded, targets: Sequence[int], rules: Propagation
 ) -> tuple[Tensor, Tensor]:
     values = embedded.values.detach()
@@ -756,7 +474,7 @@ def _followed(
     return torch.zeros_like(values) if gradient is None else gradient, output.detach()
 
 
-def _in_batches(
+def in_batches(
     model: Differentiable,
     inputs: Sequence[Text],
     targets: Sequence[int],

@@ -31,7 +31,7 @@ class DeepLift(Explainer):
         rngs: Sequence[np.random.Generator],
     ) -> list[Attribution]:
         # here and not above: it is built on torch, which lists of methods do not need
-        from ..engine.propagation import contributions
+        from ..engine.differences import contributions
 
         found = []
         paths = contributions(cast(Differentiable, model), inputs, targets)

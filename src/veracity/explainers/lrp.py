@@ -40,7 +40,7 @@ class Lrp(Explainer):
         rngs: Sequence[np.random.Generator],
     ) -> list[Attribution]:
         # here and not above: it is built on torch, which lists of methods do not need
-        from ..engine.propagation import LayerRule, relevances
+        from ..engine.relevance import LayerRule, relevances
 
         layers = LayerRule(self.rule, self.epsilon, self.gamma, self.drop_bias)
         paths = relevances(cast(Differentiable, model), inputs, targets, layers)

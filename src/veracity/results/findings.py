@@ -163,6 +163,10 @@ def _number(value: float | None) -> float:
     return float("nan") if value is None else float(value)
 
 
+def _numbers(values: Sequence[float | None]) -> tuple[float, ...]:
+    return tuple(map(_number, values))
+
+
 def _cell(value: Any) -> Cell | str | None:
     if not isinstance(value, dict):
         return None if value is None else str(value)
@@ -189,10 +193,12 @@ def _findings(content: dict[str, Any]) -> Findings:
             tuple(
                 Points(
                     p["name"],
-                    *(tuple(map(_number, p[k])) for k in ("x", "y")),
+                    _numbers(p["x"]),
+                    _numbers(p["y"]),
                     p["line"],
                     p["dashed"],
-                    *(tuple(map(_number, p[k])) for k in ("low", "high")),
+                    _numbers(p["low"]),
+                    _numbers(p["high"]),
                 )
                 for p in f["series"]
             ),

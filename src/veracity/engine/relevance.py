@@ -1,0 +1,159 @@
+"""Relevance, shared out layer by layer (SPEC 3.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import torch
+from torch import Tensor
+
+from ..core.classifiers import Differentiable, Embedded
+from ..core.inputs import Text
+from .gradients import PathGradient
+from .propagation import (
+    BENT,
+    CURVED,
+    Function,
+    Propagation,
+    followed,
+    grafted,
+    held,
+    in_batches,
+    is_signal,
+    signal_places,
+    slope,
+)
+
+Rule = Literal["epsilon", "gamma", "z_plus"]
+
+
+@dataclass(frozen=True)
+class LayerRule:
+    """How a linear layer shares relevance among its inputs (SPEC 3.6)."""
+
+    kind: Rule = "epsilon"
+    epsilon: float = 1e-7
+    gamma: float = 0.25
+    drop_bias: bool = False
+
+
+class Relevance(Propagation):
+    """Relevance R = x · s; the backward pass carries s. Gates and normalisers are constants."""
+
+    rules: ClassVar[dict[str, str]] = {
+        "linear": "linear",
+        **dict.fromkeys(("conv1d", "conv2d", "conv3d"), "convolution"),
+        **dict.fromkeys(("mul", "matmul", "einsum"), "product"),
+        **dict.fromkeys(
+            ("sigmoid", "hardsigmoid", "softmax", "erf", "rsqrt", "reciprocal"), "constant"
+        ),
+        **dict.fromkeys(
+            (*CURVED, *BENT, "square"),
+            "through_origin",
+        ),
+        "pow": "power",
+    }
+
+    def __init__(self, layers: LayerRule) -> None:
+        super().__init__()
+        self.layers = layers
+
+    def linear(
+        self, func: Function, x: Tensor, weight: Tensor, bias: Tensor | None = None
+    ) -> Tensor:
+        return self._layer(func, x, weight, bias, bias)
+
+    def convolution(
+        self, func: Function, x: Tensor, weight: Tensor, bias: Tensor | None = None, *rest: Any
+    ) -> Tensor:
+        def operation(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+            found: Tensor = func(x, weight, bias, *rest)
+            return found
+
+        wide = None if bias is None else bias.reshape(-1, *[1] * (weight.dim() - 2))
+        return self._layer(operation, x, weight, bias, wide)
+
+    def _layer(
+        self,
+        operation: Function,
+        x: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        wide_bias: Tensor | None,
+    ) -> Tensor:
+        value: Tensor = operation(x, weight, bias)
+        if not is_signal(x) or is_signal(weight):
+            return value
+        shares, share_of_bias = self._shares(
+            operation, x, weight, 0.0 if wide_bias is None else wide_bias, value
+        )
+        whole = shares if self.layers.drop_bias else shares + share_of_bias
+        sign = torch.where(whole >= 0, 1.0, -1.0).to(whole)
+        factor = (value / (whole + self.layers.epsilon * sign)).detach()
+        return grafted(value, shares * factor)
+
+    def _shares(
+        self, operation: Function, x: Tensor, weight: Tensor, bias: Any, value: Tensor
+    ) -> tuple[Tensor, Any]:
+        """What the inputs of either sign give to each output, and what the bias gives."""
+        if self.layers.kind == "epsilon":
+            return operation(x, weight), bias
+        constant = torch.as_tensor(bias).to(weight)
+        above, below = torch.where(x > 0, x, 0), torch.where(x > 0, 0, x)
+        up, down = weight.clamp(min=0), weight.clamp(max=0)
+        if self.layers.kind == "z_plus":
+            return operation(above, up) + operation(below, down), constant.clamp(min=0)
+        gamma = self.layers.gamma
+        up, down = weight + gamma * up, weight + gamma * down
+        positive = value > 0
+        return (
+            torch.where(
+                positive,
+                operation(above, up) + operation(below, down),
+                operation(above, down) + operation(below, up),
+            ),
+            constant + gamma * torch.where(positive, constant.clamp(min=0), constant.clamp(max=0)),
+        )
+
+    def product(self, func: Function, *factors: Any, **named: Any) -> Tensor:
+        """Two factors that both depend on the words have half of the relevance each."""
+        value: Tensor = func(*factors, **named)
+        places = signal_places(factors)
+        if len(places) < 2:
+            return value
+        paths = [func(*held(factors, all_but=i), **named) for i in places]
+        return grafted(value, torch.stack(paths).mean(0))
+
+    def constant(self, func: Function, *args: Any, **named: Any) -> Tensor:
+        found: Tensor = func(*args, **named)
+        return found.detach()
+
+    def through_origin(self, func: Function, x: Tensor, *rest: Any, **named: Any) -> Tensor:
+        """f(x) / x of what arrives goes on to x, so nothing is lost where f(0) = 0."""
+        value: Tensor = func(x, *rest, **named)
+        if any(is_signal(r) for r in rest) or not is_signal(x):
+            return value
+        at_zero = slope(lambda zero: func(zero, *rest, **named), x.new_zeros(()))
+        ratio = torch.where(x == 0, at_zero, value / x)
+        return grafted(value, x * ratio.detach())
+
+    def power(self, func: Function, x: Any, exponent: Any) -> Tensor:
+        if isinstance(exponent, Tensor) or 0 <= exponent < 1:
+            value: Tensor = func(x, exponent)
+            return value
+        # a negative power is a normaliser
+        return (self.constant if exponent < 0 else self.through_origin)(func, x, exponent)
+
+
+def relevances(
+    model: Differentiable, inputs: Sequence[Text], targets: Sequence[int], layers: LayerRule
+) -> list[PathGradient]:
+    """Embeddings and what to multiply them by to have their relevance for the target's logit."""
+
+    def one_batch(embedded: Embedded, wanted: Sequence[int]) -> list[Tensor]:
+        gradient, output = followed(model, embedded, wanted, Relevance(layers))
+        return [gradient, output.unsqueeze(1)]
+
+    return in_batches(model, inputs, targets, one_batch, passes=1)
