@@ -57,6 +57,17 @@ def hierarchical(made: Splits) -> Any:
     return _trained(spec, made, epochs=3)
 
 
+@pytest.fixture(scope="session")
+def rationale_rl(made: Splits) -> Any:
+    spec = "rationale_rl(size=32, hidden=16, memory=6, rate=0.3, penalty=per_review)"
+    return _trained(spec, made, epochs=3)
+
+
+@pytest.fixture(scope="session")
+def rationale_cr(made: Splits) -> Any:
+    return _trained("rationale_cr(size=32, hidden=16, memory=6, rate=0.3)", made, epochs=3)
+
+
 def small_encoder(folder: Path) -> Path:
     """A two-layer BERT with random weights and a word-piece vocabulary of its own."""
     import torch

@@ -83,6 +83,23 @@ def test_every_verb_has_help(place: Path) -> None:
     assert run("--version", cwd=place).stdout.strip() == "0.1.0"
 
 
+def test_training_that_stops_early_and_keeps_weights(tmp_path: Path) -> None:
+    asked = ["--stop-at", "0.6", "--keep", "0.05", "--weight-decay", "1e-5", "--seed", "1"]
+    spec = "rationale_cr(size=16, hidden=8, memory=4, rate=0.85)"
+    result = run("train", spec, "made_reviews(n=200)", "--out", "m", *asked, "--epochs", "3",
+                 "--json", cwd=tmp_path)  # fmt: skip
+    record = told(result)
+    assert "words read 0." in result.stderr
+    assert [record["training"][k] for k in ("stop_at", "keep", "weight_decay")] == [0.6, 0.05, 1e-5]
+    assert all(0 <= e["selection_rate"] <= 1 for e in record["history"])
+    kept = {p.name for p in (tmp_path / "m" / "snapshots").iterdir()}
+    assert kept == {*record["snapshots"], "snapshots.json"}
+    assert "epoch-0.safetensors" in kept
+    assert not (tmp_path / "m" / "checkpoint").exists()
+    shown = run("explain", "m", "a wonderful film", "--method", "rationale", cwd=tmp_path)
+    assert shown.returncode == 0, shown.stderr
+
+
 def test_train_explain_audit_compare_report(place: Path, tmp_path: Path) -> None:
     trained = run(
         "train", "text_cnn(size=16, filters=8)", str(place / "reviews.jsonl"), "--out", "m",

@@ -27,7 +27,9 @@ from veracity.models.architectures import architectures
 from veracity.models.training import train
 from veracity.results.run import Run
 
-MODELS = ("cnn", "lstm", "attention_lstm", "hierarchical", "transformer")
+MODELS = (
+    "cnn", "lstm", "attention_lstm", "hierarchical", "transformer", "rationale_rl", "rationale_cr",
+)  # fmt: skip
 REGISTRIES: dict[str, Registry[Any]] = {
     "explainer": explainers,
     "metric": metrics,
@@ -44,7 +46,11 @@ QUICK = {
 }
 
 # on toy models the answer hardly moves between the ends of the path, and 5 % of that is nothing
-pytestmark = pytest.mark.filterwarnings("ignore:integrated_gradients")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:integrated_gradients"),
+    # a gate that is shut in the text and open in the reference, or the reverse, has no quotient
+    pytest.mark.filterwarnings("ignore:deep_lift"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +72,8 @@ def pairs() -> list[tuple[str, str]]:
         "attention_lstm": {"Classifier", "Differentiable", "Attentive"},
         "hierarchical": {"Classifier", "Differentiable", "Attentive"},
         "transformer": {"Classifier", "Differentiable", "Attentive"},
+        "rationale_rl": {"Classifier", "Differentiable", "Selective"},
+        "rationale_cr": {"Classifier", "Differentiable", "Selective"},
     }
     return [
         (name, model)
@@ -106,8 +114,10 @@ def same(one: Run, other: Run) -> None:
         assert value == pytest.approx(others[key], abs=1e-6, nan_ok=True), key
 
 
-# audits of many parts are slow; what the hierarchical model adds to them is in test_attention.py
-@pytest.mark.parametrize("model_name", [m for m in MODELS if m != "hierarchical"])
+# audits of many parts are slow; what these models add to them is in tests of their own
+@pytest.mark.parametrize(
+    "model_name", [m for m in MODELS if m not in ("hierarchical", "rationale_rl")]
+)
 def test_batch_size_order_and_workers_do_not_matter(
     model_name: str, mixed: Dataset, tmp_path: Path, request: Any
 ) -> None:
@@ -124,9 +134,10 @@ def test_batch_size_order_and_workers_do_not_matter(
 
 @pytest.mark.parametrize("name", explainers.names())
 def test_the_same_seed_gives_the_same_answer_and_another_seed_another(
-    name: str, attention_lstm: Any, cnn: Any
+    name: str, attention_lstm: Any, cnn: Any, rationale_cr: Any
 ) -> None:
-    model = attention_lstm if isinstance(attention_lstm, explainers.get(name).needs) else cnn
+    needs = explainers.get(name).needs
+    model = next(m for m in (attention_lstm, cnn, rationale_cr) if isinstance(m, needs))
     text = words("the plot was great but the film was so dull that i left , although i like it")
     spec = QUICK.get(name, name)
     one, two = (veracity.explain(model, text, spec, train=lesson())[0].scores for _ in range(2))

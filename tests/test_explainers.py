@@ -360,6 +360,7 @@ def test_methods_list_what_they_need() -> None:
         "lrp": "Differentiable",
         "occlusion": "Classifier",
         "random_scores": "Classifier",
+        "rationale": "Selective",
         "smooth_grad": "Differentiable",
     }
 

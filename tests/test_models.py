@@ -27,7 +27,9 @@ from veracity.models.architectures.text_cnn import ConvolutionNetwork, TextCnn
 from veracity.models.embeddings import vectors_for
 from veracity.models.training import train
 
-BUILT_IN = ("cnn", "lstm", "attention_lstm", "hierarchical", "transformer")
+BUILT_IN = (
+    "cnn", "lstm", "attention_lstm", "hierarchical", "transformer", "rationale_rl", "rationale_cr",
+)  # fmt: skip
 
 
 def classifier_is_proposed_for_rules(name: str) -> bool:

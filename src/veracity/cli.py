@@ -129,6 +129,21 @@ def train(
     learning_rate: Annotated[float | None, typer.Option(help="Adam's step size.")] = None,
     patience: Annotated[int | None, typer.Option(help="Epochs to wait for a gain.")] = None,
     clip: Annotated[float | None, typer.Option(help="Largest gradient norm.")] = None,
+    weight_decay: Annotated[float | None, typer.Option(help="Pull of weights to zero.")] = None,
+    stop_at: Annotated[
+        float | None,
+        typer.Option(
+            help="Stop at this validation accuracy, such as 0.97; models that choose the words "
+            "they read must then also read as few as they are to read."
+        ),
+    ] = None,
+    keep: Annotated[
+        float | None,
+        typer.Option(
+            help="Keep weights in OUT/snapshots whenever validation accuracy rose by this, such "
+            "as 0.05."
+        ),
+    ] = None,
     seed: Seed = 0,
     columns: ColumnsOption = "",
     labels: Labels = "",
@@ -148,6 +163,7 @@ def train(
     from .metrics.accuracy import classification
     from .models import RECORD, save_model
     from .models.architectures import architectures
+    from .models.training import SNAPSHOTS
     from .models.training import train as run_training
     from .reports.showing import printable
 
@@ -160,6 +176,9 @@ def train(
         "learning_rate": learning_rate,
         "patience": patience,
         "clip": clip,
+        "weight_decay": weight_decay,
+        "stop_at": stop_at,
+        "keep": keep,
         "seed": seed,
     }
     try:
@@ -200,6 +219,10 @@ def train(
         "history": [asdict(e) for e in trained.history],
         "test": test,
     }
+    kept = [path.name for _, path in trained.snapshots]
+    if kept:
+        record["snapshots"] = kept
+        shutil.copytree(out / "checkpoint" / SNAPSHOTS, out / SNAPSHOTS, dirs_exist_ok=True)
     save_model(trained.model, architecture, out, record=record)
     shutil.rmtree(out / "checkpoint", ignore_errors=True)
     if as_json:
@@ -852,10 +875,12 @@ class Bars:
         """Takes the progress of a training or of an audit."""
         name = type(progress).__name__
         if name == "Epoch":
+            rate = progress.selection_rate
             self.console.print(
                 f"{what}: epoch {progress.number + 1}, loss {progress.loss:.3f}, "
                 f"training {progress.train_accuracy:.3f}, "
-                f"validation {progress.validation_accuracy:.3f}, {progress.seconds:.1f} s",
+                f"validation {progress.validation_accuracy:.3f}, "
+                f"{'' if rate is None else f'words read {rate:.3f}, '}{progress.seconds:.1f} s",
                 markup=False,
             )
         elif hasattr(progress, "batches"):

@@ -97,6 +97,15 @@ def attention_way(model: Attentive, way: str | None) -> str:
     return way
 
 
+@runtime_checkable
+class Selective(Classifier, Protocol):
+    """Reads only the words that it chose."""
+
+    def rationale(
+        self, inputs: Sequence[Text]
+    ) -> list[FloatArray]: ...  # per input: (words,) from 0 to 1, above 0 where a word is read
+
+
 @dataclass(frozen=True)
 class FeatureMap:
     """What the filters of one width found in every row of a batch of texts."""
@@ -130,6 +139,7 @@ ABILITIES: dict[str, type] = {
     "gradients": Differentiable,
     "attention": Attentive,
     "convolutional filters": Convolutional,
+    "rationales": Selective,
 }
 
 

@@ -6,14 +6,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from ..core.classifiers import Differentiable
 from ..core.examples import Dataset
+from ..core.inputs import Text
 from ..core.plugins import Plugin
 
 if TYPE_CHECKING:
-    from torch import nn
+    from torch import Tensor, nn
 
 
 class Trainable(Differentiable, Protocol):
@@ -24,6 +25,24 @@ class Trainable(Differentiable, Protocol):
     def identity(self) -> str: ...
 
 
+@runtime_checkable
+class OwnLoss(Protocol):
+    """A model that is trained on something else than the cross-entropy of its logits."""
+
+    def loss(self, inputs: Sequence[Text], labels: Tensor) -> tuple[Tensor, Tensor]:
+        """The loss, and the logits. labels (batch,) → (), (batch, labels)"""
+
+
+@runtime_checkable
+class Sparing(Protocol):
+    """A model that is to read a given share of the words."""
+
+    @property
+    def target_rate(self) -> float: ...
+
+    def selection_rate(self, inputs: Sequence[Text]) -> float: ...
+
+
 @dataclass(frozen=True)
 class Training:
     """How a model is trained (SPEC 2.1)."""
@@ -31,16 +50,29 @@ class Training:
     epochs: int = 20
     batch_size: int = 50
     learning_rate: float = 1e-3
-    patience: int = 3
+    patience: int | None = 3
+    """Epochs to wait for a gain; None waits for ever."""
     weight_decay: float = 0.0
     clip: float | None = None
+    stop_at: float | None = None
+    """Enough validation accuracy: reached, training ends, if the model also reads as few words as
+    it is to read."""
+    keep: float | None = None
+    """Weights are kept whenever validation accuracy is higher by this than when last kept."""
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.epochs < 1 or self.batch_size < 1 or self.patience < 0:
+        if self.epochs < 1 or self.batch_size < 1 or (self.patience or 0) < 0:
             raise ValueError("expected at least one epoch, one text per batch and no less patience")
-        if not self.learning_rate > 0:
-            raise ValueError(f"expected a learning rate above 0, got {self.learning_rate}")
+        if not self.learning_rate > 0 or self.weight_decay < 0:
+            raise ValueError(
+                "expected a learning rate above 0 and a weight decay of 0 or more, got "
+                f"{self.learning_rate} and {self.weight_decay}"
+            )
+        if self.stop_at is not None and not 0 < self.stop_at <= 1:
+            raise ValueError(f"expected to stop at an accuracy from 0 to 1, got {self.stop_at}")
+        if self.keep is not None and not self.keep > 0:
+            raise ValueError(f"expected to keep weights at gains above 0, got {self.keep}")
 
 
 class Architecture(Plugin, ABC):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import io
 import json
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,16 @@ from torch import nn
 from ..core.errors import DataError, ModelError
 from ..core.examples import Dataset, Example
 from ..core.files import LOCK, sole_writer, written_whole
+from ..core.inputs import Text
 from ..engine.asking import probabilities
 from ..engine.seeds import generator
-from .architecture import Architecture, Training
+from .architecture import Architecture, OwnLoss, Sparing, Training
+
+SNAPSHOTS = "snapshots"
+NEAR_ENOUGH = 0.01
+"""A model reads few enough words if their share is within this of what it is to be (SPEC 2.1)."""
+
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -35,6 +43,8 @@ class Epoch:
     train_accuracy: float
     validation_accuracy: float
     seconds: float
+    selection_rate: float | None = None
+    """The share of words read in validation, of models that are to read few."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +69,15 @@ class Trained:
     model: Any
     history: tuple[Epoch, ...]
     best: Epoch
+    snapshots: tuple[tuple[int, Path], ...] = ()
+    """Epochs whose weights were kept, and the files that hold them."""
+
+
+def at_snapshot(model: Any, file: Path) -> Any:
+    """A copy of a model with the weights that it had when they were kept."""
+    earlier = copy.deepcopy(model)
+    earlier.load_state_dict(load_file(file))
+    return earlier.eval()
 
 
 def train(
@@ -70,9 +89,12 @@ def train(
     checkpoint: Path | None = None,
     watch: Watcher = lambda _: None,
 ) -> Trained:
-    """Adam on cross-entropy until validation accuracy stops rising; the best weights are kept."""
+    """Adam on cross-entropy, or on the model's own loss, until validation accuracy stops rising or
+    is enough; the best weights are kept."""
     settings = training or architecture.training
     _check(train_data, validation)
+    if settings.keep is not None and checkpoint is None:
+        raise ModelError("expected a folder to keep weights in, got none. Pass checkpoint=FOLDER")
     model = architecture.start(train_data, seed=settings.seed)
     kept = _Checkpoint(checkpoint, architecture, settings, train_data, validation)
     with sole_writer(checkpoint) if checkpoint else contextlib.nullcontext():
@@ -99,10 +121,18 @@ class _State:
 
     history: list[Epoch]
     best: int = -1
+    kept: list[int] = field(default_factory=list)
 
     @property
     def since_best(self) -> int:
         return len(self.history) - 1 - self.best
+
+    def worth_keeping(self, epoch: Epoch, gain: float | None) -> bool:
+        """Whether an epoch's weights are to stay: the first's, and those of every such gain."""
+        if gain is None or not self.kept:
+            return gain is not None
+        last = self.history[self.kept[-1]].validation_accuracy
+        return epoch.validation_accuracy >= last + gain - ROUNDING
 
 
 class _Loop:
@@ -118,13 +148,12 @@ class _Loop:
     def run(self, train_data: Dataset, validation: Dataset, watch: Watcher) -> Trained:
         s = self.settings
         state, best = self.checkpoint.restore(self.model, self.optimiser)
-        while len(state.history) < s.epochs and state.since_best <= s.patience:
+        while len(state.history) < s.epochs and not self._done(state):
             epoch = self._epoch(len(state.history), train_data, validation, watch)
+            if state.worth_keeping(epoch, s.keep):
+                state.kept.append(epoch.number)
             state.history.append(epoch)
-            improved = (
-                state.best < 0
-                or epoch.validation_accuracy > state.history[state.best].validation_accuracy
-            )
+            improved = state.best < 0 or self._merit(epoch) > self._merit(state.history[state.best])
             if improved:
                 state.best = epoch.number
                 best = self._weights()
@@ -132,7 +161,24 @@ class _Loop:
             watch(epoch)
         self.model.load_state_dict(best)
         self.model.eval()
-        return Trained(self.model, tuple(state.history), state.history[state.best])
+        snapshots = tuple((number, self.checkpoint.snapshot(number)) for number in state.kept)
+        return Trained(self.model, tuple(state.history), state.history[state.best], snapshots)
+
+    def _done(self, state: _State) -> bool:
+        patience = self.settings.patience
+        if patience is not None and state.since_best > patience:
+            return True
+        return bool(state.history) and self._merit(state.history[-1])[:2] == (True, 0.0)
+
+    def _merit(self, epoch: Epoch) -> tuple[bool, float, float]:
+        """What the best epoch has most of. Accurate enough goes first, if anything is said to be
+        enough; then those near enough to the rate they are to have, then the more accurate. Of
+        several that are accurate enough but off that rate, the nearest to it is the best."""
+        accuracy, rate = epoch.validation_accuracy, epoch.selection_rate
+        off = 0.0 if rate is None else abs(rate - self.model.target_rate)
+        off = 0.0 if off <= NEAR_ENOUGH + ROUNDING else off
+        enough = self.settings.stop_at is not None and accuracy >= self.settings.stop_at
+        return enough, -off if enough else -float(off > 0), accuracy
 
     def _weights(self) -> _Weights:
         return {k: v.detach().clone() for k, v in self.model.state_dict().items()}
@@ -155,13 +201,16 @@ class _Loop:
                 watch(Progress(number, s.epochs, i + 1, len(batches), loss_sum / seen))
         n = len(train_data)
         accuracy = _accuracy(self.model, validation)
-        return Epoch(number, loss_sum / n, right / n, accuracy, time.perf_counter() - started)
+        rate = None
+        if isinstance(self.model, Sparing):
+            rate = self.model.selection_rate([e.input for e in validation])
+        seconds = time.perf_counter() - started
+        return Epoch(number, loss_sum / n, right / n, accuracy, seconds, rate)
 
     def _step(self, batch: list[Example]) -> tuple[float, float]:
         labels = torch.tensor([e.label for e in batch])
-        logits = self.model.logits(self.model.embed([e.input for e in batch]))
+        loss, logits = self._loss([e.input for e in batch], labels)
         labels = labels.to(logits.device)
-        loss = nn.functional.cross_entropy(logits, labels)
         if not torch.isfinite(loss):
             raise ModelError(
                 "the training loss is no longer finite. Lower --learning-rate or set --clip"
@@ -173,6 +222,12 @@ class _Loop:
         self.optimiser.step()
         self.optimiser.zero_grad(set_to_none=True)
         return float(loss.detach()), float((logits.argmax(dim=1) == labels).sum())
+
+    def _loss(self, inputs: list[Text], labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        if isinstance(self.model, OwnLoss):
+            return self.model.loss(inputs, labels)
+        logits = self.model.logits(self.model.embed(inputs))
+        return nn.functional.cross_entropy(logits, labels.to(logits.device)), logits
 
 
 def _batches(data: Dataset, size: int, rng: np.random.Generator) -> list[list[Example]]:
@@ -224,7 +279,9 @@ class _Checkpoint:
             weights = load_file(self.folder / f"weights-{number}.safetensors")
             moments = torch.load(self.folder / f"optimiser-{number}.pt", weights_only=True)
             best_weights = load_file(self.folder / f"best-{best}.safetensors")
-            state = _State([Epoch(**e) for e in content["history"]], best)
+            state = _State([Epoch(**e) for e in content["history"]], best, content["kept"])
+            for kept in state.kept:
+                load_file(self.snapshot(kept))
         except (ValueError, KeyError, TypeError, OSError, RuntimeError, SafetensorError) as error:
             warnings.warn(
                 f"the checkpoint in {self.folder} is damaged ({error}): training starts over",
@@ -256,6 +313,8 @@ class _Checkpoint:
         }
         if improved:
             parts[f"best-{state.best}.safetensors"] = serialised
+        if done - 1 in state.kept:
+            parts[f"{SNAPSHOTS}/{self.snapshot(done - 1).name}"] = serialised
         for name, content in parts.items():
             with written_whole(self.folder / name) as file:
                 file.write(content)
@@ -264,10 +323,32 @@ class _Checkpoint:
             "epochs_done": done,
             "history": [asdict(e) for e in state.history],
             "best": state.best,
+            "kept": state.kept,
         }
         with written_whole(self.folder / "state.json") as file:
             file.write(json.dumps(record).encode())
-        kept = {*parts, f"best-{state.best}.safetensors", "state.json", LOCK}
+        kept = {*parts, f"best-{state.best}.safetensors", "state.json", LOCK, SNAPSHOTS}
         for path in self.folder.iterdir():
             if path.name not in kept:
+                path.unlink()
+        if state.kept:
+            self._list_snapshots(state)
+
+    def snapshot(self, number: int) -> Path:
+        """Where the weights of an epoch are kept."""
+        assert self.folder is not None
+        return self.folder / SNAPSHOTS / f"epoch-{number}.safetensors"
+
+    def _list_snapshots(self, state: _State) -> None:
+        """A list of what is kept, for people; files of a training that was started over go."""
+        files = {self.snapshot(number): state.history[number] for number in state.kept}
+        rows = [
+            {"epoch": e.number, "file": path.name, "validation_accuracy": e.validation_accuracy}
+            for path, e in files.items()
+        ]
+        folder = next(iter(files)).parent
+        with written_whole(folder / "snapshots.json") as file:
+            file.write(json.dumps(rows, indent=1).encode())
+        for path in folder.glob("*.safetensors"):
+            if path not in files:
                 path.unlink()

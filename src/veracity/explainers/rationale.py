@@ -1,0 +1,41 @@
+"""The words that a model chose to read (SPEC 1.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, cast
+
+import numpy as np
+
+from ..core.attributions import Attribution
+from ..core.classifiers import Classifier, Selective
+from ..core.explainers import Explainer
+from ..core.inputs import Text
+from ..engine.tally import asked
+
+
+@dataclass(frozen=True)
+class Rationale(Explainer):
+    """The model's own choice of words; unsigned and the same for every label.
+
+    A word that is read scores 1, any other 0; `binary=False` tells how far its gate is open.
+    """
+
+    needs: ClassVar[type] = Selective
+
+    binary: bool = True
+
+    def explain(
+        self,
+        model: Classifier,
+        inputs: Sequence[Text],
+        targets: Sequence[int],
+        rngs: Sequence[np.random.Generator],
+    ) -> list[Attribution]:
+        gates = cast(Selective, model).rationale(inputs)
+        asked(len(inputs))
+        return [
+            Attribution(text, target, (z > 0).astype(np.float64) if self.binary else z)
+            for text, target, z in zip(inputs, targets, gates, strict=True)
+        ]

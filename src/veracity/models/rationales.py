@@ -1,0 +1,376 @@
+"""Models that choose the words they read (SPEC 1.6, 2.3): a generator sets a gate per word, and a
+classifier of its own reads the words whose gate is open."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+from torch.nn.functional import cross_entropy, linear
+from torch.nn.utils.rnn import PackedSequence
+from torch.overrides import has_torch_function
+
+from ..core.inputs import FloatArray, Text
+from ..engine.batches import by_length
+from ..engine.gradients import evaluating
+from .architecture import Training
+from .neural import NeuralArchitecture, NeuralText
+from .recurrent_convolution import (
+    Backward,
+    Order,
+    RecurrentConvolution,
+    Run,
+    States,
+    word_by_word,
+)
+
+Penalty = Literal["pooled", "mean_of_rates", "per_review"]
+Choice = Callable[[Tensor, slice], Tensor]
+"""Gates from the numbers that speak for them, at these places. (rows, numbers) → (rows,)"""
+
+
+def penalties(selected: Tensor, lengths: Tensor, rate: float, how: Penalty) -> Tensor:
+    """How far each review of a batch is from the rate that is wanted.
+
+    selected (…, batch), lengths (batch,) → (…, batch)
+    """
+    rates = selected / lengths
+    if how == "mean_of_rates":
+        rates = rates.mean(dim=-1, keepdim=True)
+    elif how == "pooled":
+        rates = selected.sum(dim=-1, keepdim=True) / lengths.sum()
+    return (rates - rate).abs().expand(selected.shape)
+
+
+@dataclass(frozen=True)
+class RationaleArchitecture(NeuralArchitecture):
+    """Settings shared by models that choose the words they read."""
+
+    size: int = 200
+    tuned: bool = False
+    dropout: float = 0.2
+    encoder: Literal["rcnn", "bilstm"] = "rcnn"
+    hidden: int = 200
+    rate: float = 0.1
+    """The share of words that the model is to read."""
+    strength: float = 1.0
+    penalty: Penalty = "pooled"
+    dependent: bool = True
+    """Whether a gate knows what was decided on the words before it."""
+    memory: int = 30
+    """How many units remember those decisions."""
+
+    training: ClassVar[Training] = Training(
+        epochs=100,
+        batch_size=256,
+        learning_rate=4e-4,
+        patience=None,
+        weight_decay=2e-6,
+        clip=5.0,
+        stop_at=0.97,
+    )
+
+    def __post_init__(self) -> None:
+        if not 0 < self.rate < 1 or self.strength < 0:
+            raise ValueError(
+                "expected a rate between 0 and 1 and a strength of 0 or more, "
+                f"got rate={self.rate}, strength={self.strength}"
+            )
+        if self.hidden < 1 or self.memory < 1:
+            raise ValueError(
+                f"expected at least one unit, got hidden={self.hidden}, memory={self.memory}"
+            )
+
+    def kind(self, network: nn.Module) -> type[NeuralText]:
+        return SelectiveText
+
+
+class SelectiveText(NeuralText):
+    """A classifier that shows which words it read."""
+
+    network: Any
+
+    @property
+    def target_rate(self) -> float:
+        """The share of words that it is trained to read."""
+        rate: float = self.network.settings.rate
+        return rate
+
+    def rationale(self, inputs: Sequence[Text]) -> list[FloatArray]:
+        """The gates of each text's words without chance: above 0 where a word is read."""
+        found: list[FloatArray] = [np.zeros(0)] * len(inputs)
+        with torch.inference_mode(), evaluating(self):
+            for batch in by_length([t.n_features for t in inputs]):
+                embedded = self.embed([inputs[i] for i in batch])
+                gates = self.network.gates(embedded.values, embedded.present)
+                for i, row in zip(batch, gates.double().cpu().numpy(), strict=True):
+                    found[i] = row[: inputs[i].n_features]
+        return found
+
+    def selection_rate(self, inputs: Sequence[Text]) -> float:
+        """The words that are read as a share of all words of these texts."""
+        gates = np.concatenate(self.rationale(inputs))
+        return float(np.mean(gates > 0)) if len(gates) else 0.0
+
+    def loss(self, inputs: Sequence[Text], labels: Tensor) -> tuple[Tensor, Tensor]:
+        """What training makes small, and the logits. labels (batch,) → (), (batch, labels)"""
+        embedded = self.embed(inputs)
+        found: tuple[Tensor, Tensor] = self.network.loss(
+            embedded.values, embedded.present, labels.to(self.device)
+        )
+        return found
+
+
+class RationaleNetwork(nn.Module):
+    """Generator and classifier, which share nothing but the embeddings."""
+
+    numbers: ClassVar[int]
+    """How many numbers speak for a gate."""
+
+    def __init__(self, settings: RationaleArchitecture, size: int, n_labels: int) -> None:
+        super().__init__()
+        self.settings = settings
+        self.generator = _encoder(settings, size)
+        memory = settings.memory if settings.dependent else 0
+        self.gate = Gates(2 * settings.hidden, self.numbers, memory)
+        self.reader = _encoder(settings, size)
+        self.dropout = nn.Dropout(settings.dropout)
+        self.head = nn.Linear(2 * settings.hidden, n_labels)
+        _initialise(self)
+
+    @abstractmethod
+    def sampled(self, numbers: Tensor, noise: Tensor) -> Tensor:
+        """Gates drawn with the help of noise from U(0, 1). (rows, numbers) → (rows,)"""
+
+    @abstractmethod
+    def decided(self, numbers: Tensor) -> Tensor:
+        """Gates without chance. (rows, numbers) → (rows,)"""
+
+    @abstractmethod
+    def per_word(self, numbers: Tensor, gates: Tensor) -> Tensor:
+        """What the objective sums over the words of a text. → (rows,)"""
+
+    @abstractmethod
+    def objective(self, wrong: Tensor, total: Tensor, selected: Tensor, lengths: Tensor) -> Tensor:
+        """The loss, from each text's cross-entropy, sum over its words, and words. (batch,) each"""
+
+    def forward(self, values: Tensor, present: Tensor) -> Tensor:
+        """Logits by the gates without chance."""
+        return self.read(values, present, self.gates(values, present))
+
+    def gates(self, values: Tensor, present: Tensor) -> Tensor:
+        """The gates without chance, 0 at padding. (batch, words, size) → (batch, words)"""
+        order = Order.of(present)
+        _, gates = self._generated(values, order, lambda numbers, _: self.decided(numbers))
+        return order.padded(gates, values)
+
+    def loss(self, values: Tensor, present: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """The objective for gates drawn at random, and the logits."""
+        order = Order.of(present)
+        noise = torch.rand(len(order.places), device=values.device, dtype=values.dtype)
+        numbers, drawn = self._generated(
+            values, order, lambda numbers, here: self.sampled(numbers, noise[here])
+        )
+        gates = order.padded(drawn, values)
+        logits = self.read(values, present, gates)
+        wrong = cross_entropy(logits, labels, reduction="none")
+        total = order.padded(self.per_word(numbers, drawn), values).sum(dim=1)
+        return self.objective(wrong, total, (gates > 0).sum(dim=1), present.sum(dim=1)), logits
+
+    def read(self, values: Tensor, present: Tensor, gates: Tensor) -> Tensor:
+        """Logits of a classifier that skips words whose gate is shut. gates (batch, words)"""
+        plain = has_torch_function((values,))
+        # a rule that compares two passes must meet the same steps, whatever the gates: only then
+        # are words skipped one by one, and not left out from the start
+        order = Order.of(present if plain else present & (gates > 0))
+        taken = order.taken(gates)
+        words = order.taken(values) * taken.unsqueeze(1)
+        states = self.reader(words, order, moves=taken > 0 if plain else None, plain=plain)
+        logits: Tensor = self.head(self.dropout(order.ends(states, len(values))))
+        return logits
+
+    def _generated(self, values: Tensor, order: Order, choose: Choice) -> tuple[Tensor, Tensor]:
+        """What speaks for each word's gate, and the gates. → (words, numbers), (words,)"""
+        plain = has_torch_function((values,))
+        states = self.generator(order.taken(values), order, plain=plain)
+        found: tuple[Tensor, Tensor] = self.gate(states, order, choose, plain=plain)
+        return found
+
+
+def _encoder(settings: RationaleArchitecture, size: int) -> nn.Module:
+    kind = RecurrentConvolution if settings.encoder == "rcnn" else BothWaysLstm
+    return kind(size, settings.hidden)
+
+
+def _initialise(network: nn.Module) -> None:
+    """Glorot's initialisation of every matrix by itself; biases are zero."""
+    with torch.no_grad():
+        for name, parameter in network.named_parameters():
+            if "bias" in name:
+                parameter.zero_()
+                continue
+            several = 3 if name.endswith("word_weight") else 4 if ".lstm." in name else 1
+            for direction in parameter.reshape(-1, *parameter.shape[-2:]):
+                for matrix in direction.chunk(several):
+                    nn.init.xavier_uniform_(matrix)
+
+
+class BothWaysLstm(nn.Module):
+    """torch's LSTM in both directions, over words laid out in an order."""
+
+    def __init__(self, size: int, hidden: int) -> None:
+        super().__init__()
+        self.lstm = nn.LSTM(size, hidden, bidirectional=True)
+
+    def forward(
+        self, words: Tensor, order: Order, moves: Tensor | None = None, plain: bool = False
+    ) -> Tensor:
+        """The state at every word, forward and backward side by side. → (read, 2 hidden)"""
+        if plain:
+            back = order.turned
+            turned = None if moves is None else moves[back]
+            backward = self._plain("_reverse", words[back], order, turned)[back]
+            return torch.cat([self._plain("", words, order, moves), backward], dim=1)
+        if not len(words):
+            return words[:, :1].expand(0, 2 * self.lstm.hidden_size)
+        found: Tensor = self.lstm(PackedSequence(words, torch.tensor(order.sizes)))[0].data
+        return found
+
+    def _plain(self, suffix: str, words: Tensor, order: Order, moves: Tensor | None) -> Tensor:
+        parts = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        weights = [getattr(self.lstm, f"{part}_l0{suffix}") for part in parts]
+        start = words.new_zeros((len(order.texts), self.lstm.hidden_size))
+
+        def step(here: slice, states: States) -> States:
+            seen, remembered = torch.lstm_cell(words[here], states, *weights)
+            return seen, remembered
+
+        return word_by_word(step, (start, start), order, moves)
+
+
+class Gates(nn.Module):
+    """A gate per word, from the state at it and, if there are units for that, from what was decided
+    before: it reads [h; s], then s = cell([h; z], s)."""
+
+    def __init__(self, width: int, numbers: int, memory: int) -> None:
+        super().__init__()
+        self.width = width
+        self.scores = nn.Linear(width + memory, numbers)
+        self.memory = RecurrentConvolution(width + 1, memory, directions=1) if memory else None
+
+    def forward(
+        self, states: Tensor, order: Order, choose: Choice, plain: bool = False
+    ) -> tuple[Tensor, Tensor]:
+        """What speaks for each gate, and the gates. (words, width) → (words, numbers), (words,)"""
+        if self.memory is None:
+            numbers: Tensor = self.scores(states)
+            return numbers, choose(numbers, slice(None))
+        if plain:
+            return self._plain(self.memory, states, order, choose)
+        by_state, by_memory = self.scores.weight.split([self.width, self.memory.hidden], dim=1)
+        from_state, from_gate = self.memory.word_weight[0].split([self.width, 1], dim=1)
+        found: tuple[Tensor, Tensor] = _Deciding.apply(  # type: ignore[no-untyped-call]
+            linear(states, by_state, self.scores.bias),
+            linear(states, from_state) + self.memory.wide_bias()[0],
+            by_memory,
+            from_gate.squeeze(1),
+            self.memory.state_weight,
+            self.memory.output_bias,
+            order,
+            choose,
+        )
+        return found
+
+    def _plain(
+        self, memory: RecurrentConvolution, states: Tensor, order: Order, choose: Choice
+    ) -> tuple[Tensor, Tensor]:
+        numbers: list[Tensor] = []
+        gates: list[Tensor] = []
+
+        def step(here: slice, before: States) -> States:
+            numbers.append(self.scores(torch.cat([states[here], before[0]], dim=1)))
+            gates.append(choose(numbers[-1], here))
+            known = torch.cat([states[here], gates[-1].unsqueeze(1)], dim=1)
+            return memory.step(linear(known, memory.word_weight[0]), before)
+
+        start = states.new_zeros((len(order.texts), memory.hidden))
+        word_by_word(step, (start, start, start), order)
+        return torch.cat(numbers), torch.cat(gates)
+
+
+class _Deciding(torch.autograd.Function):
+    """Gates one after the other, each of which hears of those before, without a graph per step.
+
+    A gate depends on its own numbers alone, so how it bends is found for all of them at once; one
+    that does not bend, as a drawn 0 or 1, is a constant to all that follows.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        scores: Tensor,  # (words, numbers) as far as the state at the word decides them
+        parts: Tensor,  # (words, 3 units) what it adds to the memory
+        by_memory: Tensor,  # (numbers, units)
+        from_gate: Tensor,  # (3 units,)
+        weight: Tensor,  # (1, units, units)
+        bias: Tensor,  # (1, units)
+        order: Order,
+        choose: Choice,
+    ) -> tuple[Tensor, Tensor]:
+        numbers = torch.empty_like(scores)
+        gates = scores.new_empty(len(scores))
+        parts = parts.clone().unsqueeze(0)
+        run = Run.empty(parts, order)
+        for at, was in order.steps():
+            torch.addmm(scores[at], run.seen[0, was], by_memory.T, out=numbers[at])
+            gates[at] = choose(numbers[at], at)
+            parts[0, at].addr_(gates[at], from_gate)
+            run.forward(parts, weight, bias, at, was)
+        if any(ctx.needs_input_grad):
+            slope = _slope(choose, numbers)
+            if slope is None:
+                ctx.mark_non_differentiable(gates)
+            ctx.save_for_backward(
+                parts, by_memory, from_gate, weight, gates, slope,
+                run.gate, run.one, run.two, run.seen,
+            )  # fmt: skip
+            ctx.order = order
+        return numbers, gates
+
+    @staticmethod
+    @once_differentiable  # type: ignore[untyped-decorator]
+    def backward(ctx: Any, d_numbers: Tensor, d_gates: Tensor) -> tuple[Tensor | None, ...]:
+        parts, by_memory, from_gate, weight, gates, slope, *states = ctx.saved_tensors
+        run, order = Run(*states), ctx.order
+        back = Backward(run, parts, weight, order)
+        d_scores = d_numbers.clone()
+        for at, was in reversed(list(order.steps())):
+            back.step(at, was)
+            if slope is not None:
+                d_gate = torch.addmv(d_gates[at], back.added[0, at], from_gate)
+                d_scores[at].addcmul_(d_gate.unsqueeze(1), slope[at])
+            back.seen[0, : at.stop - at.start].addmm_(d_scores[at], by_memory)
+        return (
+            d_scores,
+            back.added[0],
+            d_scores.T @ run.seen[0, order.before],
+            back.added[0].T @ gates,
+            back.state_weight(order),
+            back.bias,
+            None,
+            None,
+        )
+
+
+def _slope(choose: Choice, numbers: Tensor) -> Tensor | None:
+    """The derivative of every gate by its numbers, if it has one. (words, numbers)"""
+    with torch.enable_grad():
+        at = numbers.detach().requires_grad_(True)
+        gates = choose(at, slice(None))
+        return torch.autograd.grad(gates.sum(), at)[0] if gates.requires_grad else None
