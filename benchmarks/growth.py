@@ -44,7 +44,7 @@ MODELS = {
     "transformer": "transformer",
 }
 KNOWN_WORDS = 2000
-GIVE_UP = 40.0
+GIVE_UP = 70.0
 """Seconds that a point may be expected to take, if cost grows in step with size."""
 MOST_MEMORY = 2048
 

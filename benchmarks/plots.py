@@ -56,31 +56,56 @@ def _number(value: float | None, unit: str) -> str:
 
 
 def ratios(rows: Sequence[Mapping[str, Any]], stem: Path) -> None:
-    """How many times faster, on a log axis, with the bar to reach."""
+    """How many times faster, and how little less: an axis each, with the bars to reach."""
     shown = [r for r in rows if r["peer"] and r["ratio"]]
-    if not shown:
+    groups = {
+        "times faster than the peer (black: the bar to reach)": [
+            r for r in shown if not r.get("at_most")
+        ],
+        "share of the peer's questions (black: the bar to stay below)": [
+            r for r in shown if r.get("at_most") and r["max_difference"] is None
+        ],
+        "largest difference from the peer (black: the bar to stay below)": [
+            r for r in shown if r.get("at_most") and r["max_difference"] is not None
+        ],
+    }
+    filled = {about: members for about, members in groups.items() if members}
+    if not filled:
         return
-    figure, axes = _figure(9, 1.2 + 0.32 * len(shown))
-    for place, row in enumerate(reversed(shown)):
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    heights = [1 + len(members) for members in filled.values()]
+    figure, grid = pyplot.subplots(
+        len(filled),
+        1,
+        figsize=(10, 1 + 0.3 * sum(heights)),
+        height_ratios=heights,
+        squeeze=False,
+    )
+    for axes, (about, members) in zip(grid.ravel(), filled.items(), strict=True):
+        _bars(axes, members, about)
+    figure.tight_layout()
+    _write(figure, stem)
+
+
+def _bars(axes: Any, rows: Sequence[Mapping[str, Any]], about: str) -> None:
+    least = min(min(r["ratio"], r["bar"] or r["ratio"], 1) for r in rows) / 2
+    start = least if rows[0].get("at_most") else 1
+    for place, row in enumerate(reversed(rows)):
         colour = {True: REACHED, False: MISSED, None: NO_BAR}[reached(row)]
-        axes.barh(place, row["ratio"] - 1, left=1, color=colour, height=0.62)
-        axes.annotate(
-            f" {row['ratio']:.3g}",
-            (max(row["ratio"], 1), place),
-            va="center",
-            fontsize=8,
-        )
+        axes.barh(place, row["ratio"] - start, left=start, color=colour, height=0.62)
+        axes.annotate(f" {row['ratio']:.3g}", (row["ratio"], place), va="center", fontsize=8)
         if row.get("bar") is not None:
             axes.plot([row["bar"]] * 2, [place - 0.4, place + 0.4], color="black", lw=2)
-    names = [
-        f"{r['case']} – {r['peer']}{' (less is better)' if r.get('at_most') else ''}"
-        for r in reversed(shown)
-    ]
-    axes.set_yticks(range(len(shown)), names, fontsize=8)
+    names = [f"{r['case'].removeprefix('agreement: ')} – {r['peer']}" for r in reversed(rows)]
+    axes.set_yticks(range(len(rows)), names, fontsize=8)
     axes.set_xscale("log")
-    axes.axvline(1, color="black", lw=0.8)
-    axes.set_xlabel("peer's time ÷ ours, or what the case says (black: the bar to reach)")
-    _save(figure, stem)
+    axes.set_xlim(left=least)
+    axes.margins(x=0.12)
+    axes.set_xlabel(about, fontsize=9)
 
 
 def curves(lines: Mapping[str, Sequence[tuple[float, float]]], x: str, y: str, stem: Path) -> None:
@@ -122,7 +147,7 @@ def panels(
                         *zip(*points, strict=True),
                         marker="o",
                         ms=3,
-                        color=f"C{place % 10}",
+                        color=pyplot.get_cmap("tab20")(place % 20),
                         ls="-" if model == "text_cnn" else "--",
                         label=f"{method}, {model}",
                     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,15 @@ from veracity.data.words import read_text
 os.environ["HF_HUB_OFFLINE"] = "1"
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+@pytest.fixture(autouse=True, scope="session")
+def quick_disk() -> Iterator[None]:
+    """Nothing written here need outlive a power cut, and thousands of syncs take minutes."""
+    sync = os.fsync
+    os.fsync = lambda _: None
+    yield
+    os.fsync = sync
 
 
 @pytest.fixture(scope="session")

@@ -33,6 +33,7 @@ from veracity.core.inputs import FloatArray
 from veracity.data import Splits, load_data, split, write_records
 from veracity.models import model_name, save_model
 from veracity.models.adapters.callables import CallableClassifier
+from veracity.reports.html import build_report
 
 METHODS = "random_scores, occlusion, lime(samples=60), shap(samples=60)"
 
@@ -557,6 +558,16 @@ def test_planted_words_are_scored_only_where_they_must_have_been_used(
         s["value"] for s in of_planted if s["explainer"] == "occlusion" and s["name"] == "mass"
     ]
     assert len(occluded) == 80 and min(occluded) == 1.0  # nothing else moves this model
+
+
+def test_nothing_is_scored_where_nothing_must_have_been_used(
+    bag: WordWeights, tmp_path: Path
+) -> None:
+    planted = changed(load_data("made_reviews(n=40)"), "reassign, insert")
+    found = audit({"bag": bag}, planted, ["occlusion"], ["exposure"], out=tmp_path / "run")
+    assert not len(found.run.scores()) and not found.standings and not found.verdicts
+    assert "below the" in str(found)
+    assert "are not scored" in build_report(found.run)
 
 
 def mark_reader(texts: list[str]) -> FloatArray:

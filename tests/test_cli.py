@@ -164,6 +164,29 @@ def test_explaining_a_file_keeps_its_order(place: Path, tmp_path: Path) -> None:
     assert [r["text"] for r in rows] == [g["text"] for g in given]
 
 
+def test_a_killed_explanation_goes_on(place: Path, tmp_path: Path) -> None:
+    asked = (
+        "explain", str(place / "model"), "--data", "made_reviews(n=3000)", "--split", "all",
+        "--out", "e.jsonl", "--method", "lime(samples=200)",
+    )  # fmt: skip
+    process = subprocess.Popen(
+        [sys.executable, "-m", "veracity", *asked], cwd=tmp_path, stderr=subprocess.DEVNULL
+    )
+    part = tmp_path / "e.jsonl.part"
+    while process.poll() is None and not (part.exists() and part.stat().st_size > 100_000):
+        time.sleep(0.02)
+    process.kill()
+    process.wait()
+    kept = part.read_bytes().count(b"\n") - 1
+    assert 0 < kept < 3000 and not (tmp_path / "e.jsonl").exists()
+    other = run(*asked[:-1], "gradient", cwd=tmp_path)
+    assert other.returncode == 2 and "other work" in other.stderr
+    result = run(*asked, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    rows = (tmp_path / "e.jsonl").read_text("utf-8").splitlines()
+    assert len(rows) == 3000 and not part.exists()
+
+
 def test_data_verbs(place: Path, tmp_path: Path) -> None:
     facts = told(run("data", "describe", str(place / "reviews.jsonl"), "--json", cwd=tmp_path))
     assert facts["examples"] == 12

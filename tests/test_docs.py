@@ -13,6 +13,9 @@ from typing import Any
 
 import pytest
 
+from veracity.results.run import Run
+from veracity.results.standings import standings
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -50,6 +53,22 @@ def test_readme_commands_and_python_run(tmp_path: Path) -> None:
     said = run([sys.executable, "-c", code], tmp_path)
     assert "To show the words that the decision hangs on" in said
     assert (tmp_path / "runs/readme/python/report.html").exists()
+
+
+def test_a_planted_cue_is_found_as_the_chapter_says(tmp_path: Path) -> None:
+    for block in blocks("docs/planted.md", "sh"):
+        for line in block.strip().splitlines():
+            run(veracity(line), tmp_path)
+    found = Run.open(tmp_path / "run")
+    assert found.asked["reliance"]["model"]["forced"]
+    (exposed,) = [s for s in standings(found) if (s.metric, s.name) == ("exposure", "seen")]
+    seen = {e.method: e.mean for e in exposed.entries}
+    assert seen["occlusion"] > 0.9 > 0.5 > seen["random_scores"]
+    assert "To expose a cue" in (tmp_path / "run/report.html").read_text("utf-8")
+    (code,) = blocks("docs/planted.md", "python")
+    said = run([sys.executable, "-c", code], tmp_path)
+    assert "without what was planted at most 0.500 could be expected" in said
+    assert "To expose a cue that the model should not use, use" in said
 
 
 def test_readme_names_what_there_is() -> None:

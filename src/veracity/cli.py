@@ -6,7 +6,7 @@ import io
 import json
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
@@ -33,6 +33,9 @@ data_app = typer.Typer(help="Look at data before you trust it.", no_args_is_help
 list_app = typer.Typer(help="What there is to choose from.", no_args_is_help=True)
 app.add_typer(data_app, name="data")
 app.add_typer(list_app, name="list")
+
+KEPT_AT_A_TIME = 100
+"""So many explanations are written together; a kill costs no more."""
 
 FAILED_BAR = 1
 BAD_INPUT = 2
@@ -264,7 +267,6 @@ def explain(
     """Colour the words of texts by how they speak for a label."""
     from .auditing import check_ability
     from .auditing.learning import taught
-    from .core.files import written_whole
     from .explainers import explainers
 
     if bool(texts) == bool(data):
@@ -280,21 +282,22 @@ def explain(
     else:
         inputs = [(str(i), t) for i, t in enumerate(_given_texts(texts or [], language, max_words))]
     wanted = _target(target, loaded.labels)
-    found = _explained(loaded, explainer, inputs, wanted, seed, as_json)
     if out is not None:
-        with written_whole(out) as file:
-            for name, a in found:
-                line = json.dumps(_attribution_json(name, a, loaded.labels), ensure_ascii=False)
-                file.write(line.encode("utf-8", "replace") + b"\n")
+        _explained_to(out, loaded, explainer, inputs, wanted, seed, as_json)
+        if as_json:
+            _print_json({"method": explainer.spec, "attributions": len(inputs), "out": str(out)})
+        else:
+            print(out)
+        return
+    found = dict(_explained(loaded, explainer, inputs, wanted, seed, as_json))
+    in_order = [(name, found[i]) for i, (name, _) in enumerate(inputs)]
     if as_json:
-        rows = [_attribution_json(name, a, loaded.labels) for name, a in found]
+        rows = [_attribution_json(name, a, loaded.labels) for name, a in in_order]
         _print_json({"method": explainer.spec, "attributions": rows})
-    elif out is not None:
-        print(out)
     else:
         from .reports.terminal import print_attributions
 
-        print_attributions(_stdout(), [a for _, a in found], loaded.labels)
+        print_attributions(_stdout(), [a for _, a in in_order], loaded.labels)
 
 
 @app.command()
@@ -434,6 +437,46 @@ def plant(
     ):
         say.print(line, markup=False, highlight=False)
     print(out)
+
+
+@app.command()
+def run(
+    recipe: Annotated[
+        str, typer.Argument(metavar="RECIPE", help="Such as planted_text; see list recipes.")
+    ],
+    scale: Annotated[
+        str, typer.Option(help="smoke (minutes), laptop (an hour or two) or paper (as published).")
+    ] = "laptop",
+    data: Annotated[
+        str, typer.Option(help="A file or corpus to use instead of the one that comes with us.")
+    ] = "",
+    out: Out = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Do a paper's experiments and show its tables beside ours; resumes when given again."""
+    from .core.files import sole_writer
+    from .recipes.papers import recipes
+    from .reports.findings import print_findings, write_findings
+
+    chosen = recipes.make(recipe)
+    folder = out or Path("runs") / f"{chosen.plugin_name()}-{scale}"
+    with Bars(as_json) as bars, sole_writer(folder):
+        found = chosen.run(
+            folder,
+            scale=scale,
+            data=data or None,
+            seed=seed,
+            watch=lambda progress: bars.watch(
+                "audit" if type(progress).__module__.endswith("jobs") else recipe, progress
+            ),
+        )
+        report = write_findings(found, folder)
+    if as_json:
+        _print_json({"report": str(report), "findings": str(folder / "findings.json")})
+        return
+    print_findings(_stdout(), found)
+    print(report)
 
 
 @app.command()
@@ -585,6 +628,14 @@ def list_changes(as_json: Json = False) -> None:
     _list(changes, as_json, lambda cls: "", "")
 
 
+@list_app.command("recipes")
+def list_recipes(as_json: Json = False) -> None:
+    """The papers' experiments."""
+    from .recipes.papers import recipes
+
+    _list(recipes, as_json, lambda cls: ", ".join(cls.settings()["scales"]), "scales")
+
+
 @list_app.command("datasets")
 def list_datasets(as_json: Json = False) -> None:
     """The corpora that go by a name."""
@@ -723,22 +774,60 @@ def _explained(
     target: str | int,
     seed: int,
     as_json: bool,
-) -> list[tuple[str, Any]]:
-    """Explanations in the order of the inputs, made in batches of like length."""
+    done: Collection[int] = (),
+) -> Iterator[tuple[int, Any]]:
+    """The place and the explanation of every input not done yet, in batches of like length."""
     from .auditing import Progress
     from .auditing import explain as run_explain
     from .engine.batches import by_length, mixed
 
-    batches = list(by_length([text.n_features for _, text in inputs], budget=1000))
-    found: dict[int, Any] = {}
+    left = [i for i in range(len(inputs)) if i not in done]
+    batches = list(by_length([inputs[i][1].n_features for i in left], budget=1000))
+    count = len(inputs) - len(left)
     with Bars(as_json) as bars:
         for batch in (batches[i] for i in mixed(len(batches))):
-            texts = [inputs[i][1] for i in batch]
+            places = [left[i] for i in batch]
+            texts = [inputs[i][1] for i in places]
             made = run_explain(model, texts, explainer, target=target, seed=seed)
-            found.update(zip(batch, made, strict=True))
+            yield from zip(places, made, strict=True)
+            count += len(batch)
             if len(inputs) > 1:
-                bars.watch("explain", Progress(len(found), len(inputs), explainer.spec))
-    return [(name, found[i]) for i, (name, _) in enumerate(inputs)]
+                bars.watch("explain", Progress(count, len(inputs), explainer.spec))
+
+
+def _explained_to(
+    out: Path,
+    model: Classifier,
+    explainer: Any,
+    inputs: list[tuple[str, Any]],
+    target: str | int,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Explanations as JSON lines; what was written before a kill is not asked again."""
+    import hashlib
+
+    from .auditing import known_answers
+    from .results.lines import Lines
+
+    texts = hashlib.sha256(repr([(name, t.text, t.spans) for name, t in inputs]).encode())
+    asked = {
+        "method": explainer.spec,
+        "answers": known_answers(model, [text for _, text in inputs]),
+        "inputs": texts.hexdigest(),
+        "target": target,
+        "seed": seed,
+    }
+    lines = Lines(out, asked)
+    lines.open()
+    rows: list[tuple[int, Any]] = []
+    for place, a in _explained(model, explainer, inputs, target, seed, as_json, lines.done):
+        rows.append((place, _attribution_json(inputs[place][0], a, model.labels)))
+        if len(rows) >= KEPT_AT_A_TIME:
+            lines.add(rows)
+            rows = []
+    lines.add(rows)
+    lines.finish()
 
 
 # ---- showing --------------------------------------------------------------------------------
@@ -893,7 +982,7 @@ class Bars:
         if self.bar is not None:
             if key not in self.tasks:
                 self.tasks[key] = self.bar.add_task(text, total=total)
-            self.bar.update(self.tasks[key], completed=done, description=text)
+            self.bar.update(self.tasks[key], completed=done, total=total, description=text)
             if done == total and "epoch" in key:
                 self.bar.update(self.tasks[key], visible=False)
             return

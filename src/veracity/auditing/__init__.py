@@ -20,6 +20,7 @@ from ..core.errors import DataError, PluginError
 from ..core.examples import Dataset
 from ..core.explainers import Explainer
 from ..core.files import sole_writer
+from ..core.inputs import Text
 from ..core.metrics import Metric, Row, TruthMetric
 from ..core.plugins import first_line, settings, split_specs
 from ..data import load_data
@@ -37,7 +38,15 @@ from .jobs import Progress, Work, batches_of, carry_out
 from .labels import fit_labels
 from .learning import Lesson, check_lesson, lessons_on
 
-__all__ = ["Audit", "Progress", "audit", "check_ability", "default_folder", "explain"]
+__all__ = [
+    "Audit",
+    "Progress",
+    "audit",
+    "check_ability",
+    "default_folder",
+    "explain",
+    "known_answers",
+]
 
 KNOWN_ANSWERS = 16
 """So many answers are kept to notice that a model has changed under its name."""
@@ -208,12 +217,18 @@ def _models(model: Any) -> dict[str, Classifier]:
     return {getattr(model, "name", None) or type(model).__name__: loaded}
 
 
+def known_answers(model: Classifier, texts: Sequence[Text]) -> list[list[float]]:
+    """Answers to a few of the texts: what a model that changed under its name is noticed by."""
+    few = texts[:: max(1, len(texts) // KNOWN_ANSWERS)][:KNOWN_ANSWERS]
+    found: list[list[float]] = probabilities(model, few).round(6).tolist()
+    return found
+
+
 def _described(model: Classifier, data: Dataset) -> dict[str, Any]:
     """What a resumed run must find again, down to the answers to a few of the texts."""
     identity = getattr(model, "identity", None)
-    few = [e.input for e in data.examples[:: max(1, len(data) // KNOWN_ANSWERS)]][:KNOWN_ANSWERS]
     return {
-        "answers": probabilities(model, few).round(6).tolist(),
+        "answers": known_answers(model, [e.input for e in data]),
         "identity": identity() if identity else f"{type(model).__module__}.{type(model).__name__}",
         "labels": list(model.labels),
         "abilities": list(abilities(model)),

@@ -288,6 +288,12 @@ class Run:
             for metric in self.asked["metrics"]
         ]
         parts = [read_table(path) for f in folders for path in sorted(f.glob("*.parquet"))]
+        relied = self.asked.get("reliance", {}).values()
+        if not parts and relied and not any(r["forced"] for r in relied):
+            # nothing could be held against the methods, so nothing was scored
+            names = ("dataset", "model", "explainer", "metric", "example", "name")
+            empty = {name: pa.array([], pa.string()) for name in names}
+            return pa.table({**empty, "value": pa.array([], pa.float64())})
         if not parts:
             raise RunError(f"{self.folder} holds no scores yet. Give the audit command again")
         return pa.concat_tables(parts)

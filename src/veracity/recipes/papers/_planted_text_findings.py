@@ -1,0 +1,389 @@
+"""The tables, claims and figures of the planted-text experiments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from ...core.changes import DECOY, PLANTED
+from ...results.findings import Cell, Claim, Figure, Points, Shown, Table, Word
+
+NAMES = {"article": "Article", "cn": "CN", "nc": "NC"}
+KINDS = {"rationale_cr": "continuous relaxation", "rationale_rl": "reinforcement"}
+NEAR = 0.05
+"""So near to the optimum is as good as there (SPEC 9.5)."""
+
+Found = dict[str, Any]
+Attention = Mapping[str, Mapping[float, Found]]
+"""By dataset and run."""
+Rationales = Mapping[tuple[str, str], Mapping[float, Found]]
+"""By dataset and model, then by target rate."""
+
+
+def _mass(step: Found, kind: str, quantity: str = "mass", method: str = "attention") -> float:
+    summaries = step["attention"] if method == "attention" else step["methods"].get(method, {})
+    value = summaries.get(f"attribution_mass(truth={kind})", {}).get(quantity)
+    return float("nan") if value is None else float(value)
+
+
+def _masses(steps: Mapping[float, Found], kind: str, quantity: str = "mass") -> list[float]:
+    return [_mass(s, kind, quantity) for s in steps.values()]
+
+
+def _rest(steps: Mapping[float, Found], quantity: str, decoys: bool) -> list[float]:
+    taken = zip(
+        _masses(steps, PLANTED, quantity),
+        _masses(steps, DECOY, quantity) if decoys else [0.0] * len(steps),
+        strict=True,
+    )
+    return [1 - a - b for a, b in taken]
+
+
+def attention_table(attention: Attention, published: Any) -> Table:
+    rows = []
+    for name, steps in attention.items():
+        decoys = name != "article"
+        kinds = [("correlating articles" if decoys else "articles", PLANTED)]
+        kinds += [("other articles", DECOY)] if decoys else []
+        printed = published[name]
+        for words, kind in kinds:
+            mean, spread = (*printed[kind], None)[:2]
+            rows.append(
+                (
+                    f"{NAMES[name]}: {words}",
+                    (
+                        Cell.of(_masses(steps, kind), published=mean, published_spread=spread),
+                        Cell.of(_masses(steps, kind, "mass_of_0")),
+                        Cell.of(_masses(steps, kind, "mass_of_1")),
+                        Cell(
+                            float(np.nanmean(_masses(steps, kind, "pooled_share"))),
+                            published=printed[f"{kind}_share"],
+                        ),
+                    ),
+                )
+            )
+        mean, spread = printed["other"]
+        rows.append(
+            (
+                f"{NAMES[name]}: other words",
+                (
+                    Cell.of(_rest(steps, "mass", decoys), published=mean, published_spread=spread),
+                    Cell.of(_rest(steps, "mass_of_0", decoys)),
+                    Cell.of(_rest(steps, "mass_of_1", decoys)),
+                    Cell(float(np.nanmean(_rest(steps, "pooled_share", decoys)))),
+                ),
+            )
+        )
+    runs = max(len(steps) for steps in attention.values())
+    return Table(
+        "Attention",
+        f"Attr%: the share of attention that falls on each kind of word, mean ± standard deviation "
+        f"over {runs} runs, below it a 95 % interval of the mean and the paper's figure; then by "
+        "the label of the review; and the share of words, which is what a random map would give.",
+        ("words", "Attr%", "label a", "label the", "share of words"),
+        tuple(rows),
+        "%",
+    )
+
+
+def method_table(attention: Attention) -> Table:
+    names = list(
+        dict.fromkeys(
+            m for steps in attention.values() for s in steps.values() for m in s["methods"]
+        )
+    )
+    columns = [("article", PLANTED), ("cn", PLANTED), ("cn", DECOY), ("nc", PLANTED), ("nc", DECOY)]
+
+    def cells(method: str, quantity: str = "mass") -> tuple[Cell, ...]:
+        return tuple(
+            Cell.of([_method_mass(s, kind, method, quantity) for s in attention[d].values()])
+            for d, kind in columns
+        )
+
+    rows = sorted(
+        ((method, cells(method)) for method in names),
+        key=lambda row: -np.nan_to_num(row[1][0].value),
+    )
+    share = cells(names[0], "share") if names else ()
+    return Table(
+        "Every other method on the same models",
+        "Attr% on a sample of the test reviews. Planted articles should have all of it, decoys "
+        "(articles that follow no label) none.",
+        ("method", "Article", "CN planted", "CN decoys", "NC planted", "NC decoys"),
+        (*rows, ("share of words", share)),
+        "%",
+    )
+
+
+def _method_mass(step: Found, kind: str, method: str, quantity: str = "mass") -> float:
+    value = step["methods"].get(method, {}).get(f"attribution_mass(truth={kind})", {}).get(quantity)
+    return float("nan") if value is None else float(value)
+
+
+def rationale_table(rationales: Rationales) -> Table:
+    rows = []
+    for (name, kind), steps in rationales.items():
+        for rate, step in steps.items():
+            s = step["selection"]
+            rows.append(
+                (
+                    f"{NAMES[name]}, {KINDS[kind]}, {rate:g}",
+                    (
+                        Cell(step["accuracy"], marked=not step["forced"]),
+                        Cell(s["pooled_rate"]),
+                        Cell(s["pooled_precision"]),
+                        Cell(s.get("best_precision_dataset", np.nan)),
+                        Cell(s.get("best_precision_text", np.nan)),
+                        Cell(s["pooled_recall"]),
+                        Cell(s.get("best_recall_dataset", np.nan)),
+                        Cell(s["hit"]),
+                        Cell(s["pooled_marked"]),
+                        Cell(s["pooled_misleading"]),
+                        f"{step['epochs']}",
+                    ),
+                )
+            )
+    return Table(
+        "Rationales",
+        "What models that must choose their words chose on the test reviews, in all, beside the "
+        "best that is possible at the same rate with the budget over the whole set and review by "
+        "review. Bold accuracy: too low to force the use of articles.",
+        (
+            "dataset, model, target rate",
+            "accuracy",
+            "rate",
+            "precision",
+            "best (set)",
+            "best (review)",
+            "recall",
+            "best (set)",
+            "hit rate",
+            "articles",
+            "decoys",
+            "epochs",
+        ),
+        tuple(rows),
+    )
+
+
+def accuracy_table(found: Mapping[tuple[str, str, float], Found]) -> Table:
+    rows = tuple(
+        (
+            f"{NAMES[name]}, {kind.replace('_', ' ')} {which:g}",
+            (
+                Cell(step["accuracy"]),
+                Cell(step["bound"]),
+                Cell(step["ceiling"]),
+                Cell(step["luck"]),
+                "yes" if step["forced"] else "no: not scored",
+                str(step["epochs"]),
+                f"{step['seconds']:.0f} s",
+            ),
+        )
+        for (name, kind, which), step in found.items()
+    )
+    return Table(
+        "Every model",
+        "Test accuracy; what a model that misses the articles can reach, and one that reads "
+        "nothing else; how likely so high an accuracy is by luck without them.",
+        (
+            "run",
+            "accuracy",
+            "without articles",
+            "articles alone",
+            "luck",
+            "must use articles",
+            "epochs",
+            "training",
+        ),
+        rows,
+    )
+
+
+def claims(
+    attention: Attention,
+    rationales: Rationales,
+) -> Iterator[Claim]:
+    article = Cell.of(_masses(attention["article"], PLANTED))
+    share = float(np.nanmean(_masses(attention["article"], PLANTED, "pooled_share")))
+    if article.low is not None and article.high is not None:
+        barely = article.high <= 2 * share
+        clearly = article.low > 2 * share
+        yield Claim(
+            "On Article, articles get barely more attention than their share of words.",
+            "confirmed" if barely else "not confirmed" if clearly else "open",
+            f"Attr% {article.value:.1%} (95 % interval {article.low:.1%} to {article.high:.1%}) at "
+            f"a share of {share:.1%}; barely more is taken as at most twice the share.",
+        )
+    cn = Cell.of(_masses(attention["cn"], PLANTED))
+    if cn.spread is not None:
+        yield Claim(
+            "On CN, how much attention correlating articles get differs so much between runs that "
+            "its standard deviation is above its mean.",
+            "confirmed" if cn.spread > cn.value else "not confirmed",
+            f"{cn.value:.1%} ± {cn.spread:.1%} over {cn.n} runs.",
+        )
+    over = {
+        name: [
+            mass - share
+            for mass, share in zip(
+                _masses(attention[name], DECOY),
+                _masses(attention[name], DECOY, "pooled_share"),
+                strict=True,
+            )
+            if not np.isnan(mass)
+        ]
+        for name in ("cn", "nc")
+    }
+    if all(over.values()):
+        more = {name: np.mean(np.array(v) > 0) for name, v in over.items()}
+        yield Claim(
+            "Articles that tell nothing often get more attention than their share, most on NC.",
+            "confirmed"
+            if min(more.values()) >= 0.5 and np.mean(over["nc"]) > np.mean(over["cn"])
+            else "not confirmed",
+            "; ".join(
+                f"{NAMES[n]}: above their share in {more[n]:.0%} of runs, by "
+                f"{np.mean(over[n]):+.1%} on average"
+                for n in over
+            )
+            + ".",
+        )
+    for kind, said in KINDS.items():
+        steps = rationales.get(("article", kind), {})
+        if steps:
+            near = {rate: _near_best(s["selection"]) for rate, s in steps.items()}
+            yield Claim(
+                f"On Article, {said} selects nearly as well as possible"
+                + (", except at the lowest rate." if kind == "rationale_cr" else "."),
+                "confirmed" if sum(near.values()) >= min(len(near), 4) else "not confirmed",
+                f"precision and recall within {NEAR} of the best over the whole set at "
+                f"{sum(near.values())} of {len(near)} rates"
+                + (
+                    f" (not at {', '.join(f'{r:g}' for r, ok in near.items() if not ok)})."
+                    if not all(near.values())
+                    else "."
+                ),
+            )
+    apart = [
+        s["selection"]
+        for (name, _), steps in rationales.items()
+        if name != "article"
+        for s in steps.values()
+    ]
+    if apart:
+        marked = float(np.nanmean([s["pooled_marked"] for s in apart]))
+        yield Claim(
+            "On CN and NC almost only articles are selected.",
+            "confirmed" if marked >= 0.9 else "not confirmed",
+            f"{marked:.0%} of the selected words are articles.",
+        )
+        misled = {
+            kind: float(
+                np.nanmean(
+                    [
+                        s["selection"]["pooled_misleading"]
+                        for (name, k), steps in rationales.items()
+                        if k == kind and name != "article"
+                        for s in steps.values()
+                    ]
+                )
+            )
+            for kind in KINDS
+            if any(k == kind and n != "article" for n, k in rationales)
+        }
+        if len(misled) == len(KINDS):
+            yield Claim(
+                "Reinforcement selects more articles that tell nothing than continuous relaxation.",
+                "confirmed" if misled["rationale_rl"] > misled["rationale_cr"] else "not confirmed",
+                f"{misled['rationale_rl']:.0%} of its words against {misled['rationale_cr']:.0%}.",
+            )
+
+
+def _near_best(selection: Mapping[str, float]) -> bool:
+    return all(
+        abs((selection.get(f"pooled_{q}") or 0.0) - (selection.get(f"best_{q}_dataset") or 9.0))
+        <= NEAR
+        for q in ("precision", "recall")
+    )
+
+
+def rationale_figures(
+    rationales: Rationales,
+) -> Iterator[Figure]:
+    for name in NAMES:
+        kinds = {kind: steps for (n, kind), steps in rationales.items() if n == name}
+        for quantity in ("precision", "recall") if name == "article" else ("precision",):
+            dots = [
+                Points(
+                    KINDS[kind],
+                    tuple(s["selection"]["pooled_rate"] for s in steps.values()),
+                    tuple(s["selection"][f"pooled_{quantity}"] or np.nan for s in steps.values()),
+                )
+                for kind, steps in kinds.items()
+            ]
+            if not dots:
+                continue
+            every = sorted(
+                (s["selection"] for steps in kinds.values() for s in steps.values()),
+                key=lambda s: s["pooled_rate"],
+            )
+            curves = [
+                Points(
+                    said,
+                    tuple(s["pooled_rate"] for s in every),
+                    tuple(s.get(f"best_{quantity}_{level}", np.nan) for s in every),
+                    line=True,
+                    dashed=level == "text",
+                )
+                for level, said in (
+                    ("dataset", "best, budget over the set"),
+                    ("text", "best, budget per review"),
+                )
+            ]
+            yield Figure(
+                f"{NAMES[name]}: {quantity}",
+                "of the selected words against planted articles",
+                "share of words selected",
+                quantity,
+                (*dots, *curves),
+            )
+
+
+def along_figure(attention: Attention) -> Iterator[Figure]:
+    for name, steps in attention.items():
+        lines = [
+            Points(
+                f"run {int(i)}",
+                tuple(accuracy for accuracy, _ in s["along"]),
+                tuple(mass for _, mass in s["along"]),
+                line=True,
+            )
+            for i, s in steps.items()
+            if len(s["along"]) > 1
+        ]
+        if lines:
+            yield Figure(
+                f"{NAMES[name]}: attention along training",
+                "on planted articles, at weights kept whenever validation accuracy had risen",
+                "test accuracy",
+                "Attr%",
+                tuple(lines[:8]),
+            )
+
+
+def shown_texts(
+    attention: Attention,
+    rationales: Rationales,
+) -> Iterator[Shown]:
+    for name, steps in attention.items():
+        first = next(iter(steps.values()))
+        yield Shown(f"{NAMES[name]}, first run: attention", tuple(Word(*w) for w in first["text"]))
+    for (name, kind), by_rate in rationales.items():
+        rate, step = next(iter(by_rate.items()))
+        yield Shown(
+            f"{NAMES[name]}, {KINDS[kind]} at {rate:g}: words read",
+            tuple(Word(*w) for w in step["text"]),
+        )

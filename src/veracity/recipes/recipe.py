@@ -1,0 +1,89 @@
+"""What a paper's experiment is: settings by scale as data, steps that are done once, findings."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, ClassVar
+
+from ..core.errors import PluginError, RunError
+from ..core.files import written_whole
+from ..core.plugins import Plugin
+from ..results.findings import Findings
+
+SCALES = ("smoke", "laptop", "paper")
+
+
+@dataclass(frozen=True)
+class Step:
+    """How far an experiment has come."""
+
+    done: int
+    total: int
+    doing: str
+
+
+Watcher = Callable[[Any], None]
+
+
+class Recipe(Plugin, ABC):
+    """An experiment that a folder keeps, so that what was done is not done again."""
+
+    title: ClassVar[str]
+
+    @classmethod
+    @cache
+    def settings(cls) -> Mapping[str, Any]:
+        """What stands in the TOML file beside the recipe: scales and published figures."""
+        name = f"{cls.plugin_name()}.toml"
+        return tomllib.loads((files(__package__) / "papers" / name).read_text("utf-8"))
+
+    @classmethod
+    def at_scale(cls, scale: str) -> Mapping[str, Any]:
+        """The sizes of one scale, over those of all."""
+        scales = cls.settings()["scales"]
+        if scale not in scales:
+            raise PluginError(f"expected the scale to be {', '.join(scales)}; got {scale!r}")
+        found: Mapping[str, Any] = {**cls.settings().get("always", {}), **scales[scale]}
+        return found
+
+    @abstractmethod
+    def run(
+        self,
+        folder: Path,
+        *,
+        scale: str,
+        data: str | Path | None,
+        seed: int,
+        watch: Watcher,
+    ) -> Findings:
+        """Does what is not done yet and says what was found."""
+
+
+def done_once(
+    folder: Path, asked: Mapping[str, Any], work: Callable[[], Mapping[str, Any]]
+) -> dict[str, Any]:
+    """What this step found, from the disk if it was done there before with the same settings."""
+    path, now = folder / "found.json", json.loads(json.dumps(asked))
+    if path.exists():
+        try:
+            before = json.loads(path.read_text("utf-8"))
+            if before["asked"] == now:
+                found: dict[str, Any] = before["found"]
+                return found
+        except (ValueError, KeyError, TypeError) as error:
+            raise RunError(f"{path} is damaged ({error}). Delete it to do the step again") from None
+        raise RunError(
+            f"{folder} holds a step of another experiment. Choose another --out, or delete that one"
+        )
+    result = dict(work())
+    folder.mkdir(parents=True, exist_ok=True)
+    with written_whole(path) as file:
+        file.write(json.dumps({"asked": now, "found": result}, indent=1).encode())
+    return json.loads(json.dumps(result))  # type: ignore[no-any-return]
