@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
+WIDE = 8
+"""Tables with more columns need a wide terminal."""
+
+
 def write_findings(found: Findings, folder: Path) -> Path:
     """The page in the experiment's folder."""
     path = folder / "report.html"
@@ -51,6 +55,9 @@ def print_findings(console: Console, found: Findings) -> None:
         console.print(f"[b]{escape(claim.verdict)}[/]: {escape(claim.statement)}")
         console.print(f"  {escape(claim.seen)}", style="dim")
     for table in found.tables:
+        if len(table.columns) > WIDE and console.width < 160:
+            console.print(f"{escape(table.title)}: too wide for here, see the report")
+            continue
         shown = Table(title=escape(table.title), title_justify="left")
         for i, column in enumerate(table.columns):
             shown.add_column(escape(column), justify="left" if i == 0 else "right")

@@ -41,7 +41,7 @@ class Cell:
         published: float | None = None,
         published_spread: float | None = None,
     ) -> Cell:
-        """Mean, standard deviation over runs and a t interval of the mean."""
+        """Mean, standard deviation over runs and, of three or more, a t interval of the mean."""
         known = np.array([v for v in values if not np.isnan(v)], dtype=np.float64)
         if not len(known):
             return cls(float("nan"), n=0, published=published, published_spread=published_spread)
@@ -51,6 +51,8 @@ class Cell:
         from scipy.stats import t
 
         spread = float(known.std(ddof=1))
+        if len(known) < 3:
+            return cls(mean, spread, None, None, len(known), published, published_spread)
         half = float(t.ppf(0.975, len(known) - 1) * spread / np.sqrt(len(known)))
         return cls(mean, spread, mean - half, mean + half, len(known), published, published_spread)
 

@@ -15,6 +15,9 @@ KINDS = {"rationale_cr": "continuous relaxation", "rationale_rl": "reinforcement
 NEAR = 0.05
 """So near to the optimum is as good as there (SPEC 9.5)."""
 
+ENOUGH = 3
+"""Fewer runs say nothing about what recurs."""
+
 Found = dict[str, Any]
 Attention = Mapping[str, Mapping[float, Found]]
 """By dataset and run."""
@@ -208,7 +211,7 @@ def claims(
 ) -> Iterator[Claim]:
     article = Cell.of(_masses(attention["article"], PLANTED))
     share = float(np.nanmean(_masses(attention["article"], PLANTED, "pooled_share")))
-    if article.low is not None and article.high is not None:
+    if article.low is not None and article.high is not None and (article.n or 0) >= ENOUGH:
         barely = article.high <= 2 * share
         clearly = article.low > 2 * share
         yield Claim(
@@ -218,7 +221,7 @@ def claims(
             f"a share of {share:.1%}; barely more is taken as at most twice the share.",
         )
     cn = Cell.of(_masses(attention["cn"], PLANTED))
-    if cn.spread is not None:
+    if cn.spread is not None and (cn.n or 0) >= ENOUGH:
         yield Claim(
             "On CN, how much attention correlating articles get differs so much between runs that "
             "its standard deviation is above its mean.",
@@ -237,7 +240,7 @@ def claims(
         ]
         for name in ("cn", "nc")
     }
-    if all(over.values()):
+    if min(map(len, over.values())) >= ENOUGH:
         more = {name: np.mean(np.array(v) > 0) for name, v in over.items()}
         yield Claim(
             "Articles that tell nothing often get more attention than their share, most on NC.",

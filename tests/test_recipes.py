@@ -1,0 +1,112 @@
+"""The papers' experiments, small."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from veracity.core.errors import DataError, PluginError, RunError
+from veracity.recipes.papers import recipes
+from veracity.recipes.papers.planted_text import DATASETS, PlantedText, planted_parts, reviews
+from veracity.recipes.recipe import done_once
+from veracity.results.findings import Findings
+
+
+@pytest.fixture(scope="module")
+def beer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Reviews without labels, each with articles in both halves."""
+    path = tmp_path_factory.mktemp("beer") / "beer.tsv"
+    rng = np.random.default_rng(0)
+    nouns = ["head", "malt", "glass", "finish", "hop", "aroma", "body", "foam"]
+    rows = ["beer\ttext"]
+    for i in range(400):
+        words = [str(w) for w in rng.choice(nouns, 8)]
+        articles = [str(w) for w in rng.choice(["a", "the"], 2)]
+        text = " ".join([*words[:2], articles[0], *words[2:6], articles[1], *words[6:], str(i)])
+        rows.append(f"ale\t{text}")
+    path.write_text("\n".join(rows), "utf-8")
+    return path
+
+
+def test_reviews_are_different_and_tell_something(beer: Path) -> None:
+    found = reviews(str(beer), 100, 12, seed=0)
+    assert len({e.input.text for e in found}) == 100
+    assert all(e.input.n_features <= 12 for e in found)
+    assert found.fingerprint() == reviews(str(beer), 100, 12, seed=0).fingerprint()
+    with pytest.raises(DataError, match="expected 1,000 different texts"):
+        reviews(str(beer), 1000, 12, seed=0)
+    for name, change in DATASETS.items():
+        parts = planted_parts(found, change, (60, 20, 20), seed=1)
+        assert [len(p) for p in (parts.train, parts.validation, parts.test)] == [60, 20, 20]
+        assert all("planted" in e.truths for e in parts.train)
+        assert all(("decoy" in e.truths) == (name != "article") for e in parts.train)
+
+
+def test_planted_text_runs_and_goes_on(beer: Path, tmp_path: Path, monkeypatch: Any) -> None:
+    tiny = {
+        **PlantedText.at_scale("smoke"),
+        "sizes": [240, 40, 60],
+        "words": 20,
+        "runs": 1,
+        "attention": "hidden=16, attention=16",
+        "rationale": "hidden=12",
+        "rates": {"article": [0.2], "cn": [], "nc": []},
+        "explained": 8,
+        "methods": ["gradient", "random_scores"],
+        "attention_training": {
+            "epochs": 12,
+            "batch_size": 20,
+            "learning_rate": 0.01,
+            "stop_at": 1.0,
+        },
+        "rationale_training": {
+            "epochs": 2,
+            "batch_size": 20,
+            "learning_rate": 0.01,
+            "stop_at": 1.0,
+        },
+    }
+    monkeypatch.setattr(PlantedText, "at_scale", classmethod(lambda cls, scale: tiny))
+    recipe = recipes.make("planted_text")
+    steps: list[Any] = []
+
+    def go() -> Findings:
+        return recipe.run(tmp_path, scale="smoke", data=str(beer), seed=0, watch=steps.append)
+
+    first = go()
+    assert [t.title for t in first.tables][:2] == [
+        "Attention",
+        "Every other method on the same models",
+    ]
+    labels = [row[0] for row in first.tables[0].rows]
+    assert labels[0] == "Article: articles" and "CN: other articles" in labels
+    attention = first.tables[0].rows[0][1][0]
+    assert attention is not None and not isinstance(attention, str)
+    assert attention.published == 0.103 and attention.published_spread == 0.024
+    models = sorted(tmp_path.glob("steps/*/model/model.safetensors"))
+    written = {m: m.stat().st_mtime_ns for m in models}
+    assert len(models) == 5  # three with attention, two that choose their words
+    assert repr(go()) == repr(first)
+    assert {m: m.stat().st_mtime_ns for m in models} == written
+    assert repr(Findings.read(tmp_path)) == repr(first)
+
+
+def test_every_recipe_has_its_scales() -> None:
+    for name in recipes.names():
+        recipe = recipes.get(name)
+        assert {"smoke", "laptop", "paper"} <= set(recipe.settings()["scales"])
+        with pytest.raises(PluginError, match="expected the scale"):
+            recipe.at_scale("huge")
+
+
+def test_a_step_of_other_settings_is_not_mixed_in(tmp_path: Path) -> None:
+    assert done_once(tmp_path, {"rate": 0.1}, lambda: {"x": 1}) == {"x": 1}
+    assert done_once(tmp_path, {"rate": 0.1}, lambda: {"x": 2}) == {"x": 1}
+    with pytest.raises(RunError, match="another experiment"):
+        done_once(tmp_path, {"rate": 0.2}, lambda: {"x": 2})
+    (tmp_path / "found.json").write_text("{")
+    with pytest.raises(RunError, match="damaged"):
+        done_once(tmp_path, {"rate": 0.1}, lambda: {"x": 2})
