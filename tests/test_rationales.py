@@ -30,7 +30,7 @@ from veracity.models.architectures import architectures
 from veracity.models.architectures.rationale_cr import HardKuma, HardKumaNetwork, RationaleCr
 from veracity.models.architectures.rationale_rl import BernoulliNetwork, RationaleRl
 from veracity.models.rationales import Gates, penalties
-from veracity.models.recurrent_convolution import Order, RecurrentConvolution
+from veracity.models.recurrent_convolution import Order, RecurrentConvolution, Words
 from veracity.models.training import at_snapshot, train
 
 MODELS = ("rationale_rl", "rationale_cr")
@@ -102,7 +102,7 @@ def test_ex_1_5_recurrent_convolution() -> None:
             state = cell.step(functional.linear(x[None], cell.word_weight[0]), state)
             assert [s.item() for s in state] == pytest.approx(expected, abs=1e-5)
         for plain in (False, True):
-            found = cell(read, order, plain=plain)
+            found = cell(Words(read, torch.arange(2)), order, plain=plain)
             assert found.flatten().tolist() == pytest.approx([0.46212, 0.84828], abs=1e-5)
 
 
@@ -125,13 +125,32 @@ def test_the_fast_recurrence_is_the_literal_one(
         )
         for plain in (False, True):
             leaf = values.clone().requires_grad_(True)
-            found = cell(order.taken(leaf), order, plain=plain)
+            found = cell(Words.of(leaf).read(order), order, plain=plain)
             assert torch.allclose(found, order.taken(expected), atol=near)
             total = (found * order.taken(weights)).sum()
             fast = torch.autograd.grad(total, [*cell.parameters(), leaf])
             for a, b in zip(fast, slow, strict=False):
                 assert torch.allclose(a, b, atol=near * max(1.0, b.abs().max().item()))
             assert not fast[-1][~read].any()
+
+
+def test_words_that_recur_are_multiplied_once_and_count_each_time() -> None:
+    cell: Any = filled(RecurrentConvolution(4, 3), 1).double()
+    _, read = some_batch(2, torch.float64)
+    order = Order.of(read)
+    table = torch.randn(5, 4, dtype=torch.float64, requires_grad=True)
+    which = torch.randint(5, read.shape)
+    scale = torch.rand(len(order.places), dtype=torch.float64, requires_grad=True)
+    weights = torch.randn(len(order.places), 6, dtype=torch.float64)
+    recurring = Words(table, which).read(order, scale)
+    spelt = Words(recurring.spelt, torch.arange(len(scale)))
+    found = []
+    for given in (recurring, spelt):
+        states = cell(given, order)
+        leaves = [table, scale, *cell.parameters()]
+        found.append([states, *torch.autograd.grad((states * weights).sum(), leaves)])
+    for a, b in zip(*found, strict=True):
+        assert torch.allclose(a, b, atol=1e-9)
 
 
 def test_gradients_of_the_fast_recurrence_are_those_of_its_values() -> None:
@@ -142,7 +161,7 @@ def test_gradients_of_the_fast_recurrence_are_those_of_its_values() -> None:
     parameters = list(cell.parameters())
 
     def run(x: Tensor, *_: Tensor) -> Tensor:
-        found: Tensor = cell(x, order)
+        found: Tensor = cell(Words(x, torch.arange(len(x))), order)
         return found
 
     assert torch.autograd.gradcheck(run, (leaf, *parameters))
@@ -156,9 +175,10 @@ def test_words_that_do_not_move_the_state_might_as_well_not_be_there(plain: bool
         present = torch.ones_like(read)
         everything = Order.of(present)
         taken = Order.of(read)
-        expected = taken.ends(network.reader(taken.taken(values), taken, plain=plain), 6)
+        given = Words.of(values)
+        expected = taken.ends(network.reader(given.read(taken), taken, plain=plain), 6)
         moves = everything.taken(read)
-        skipped = network.reader(everything.taken(values), everything, moves=moves, plain=True)
+        skipped = network.reader(given.read(everything), everything, moves=moves, plain=True)
         assert torch.allclose(everything.ends(skipped, 6), expected, atol=1e-12)
         assert not expected[~read.any(dim=1)].any()
 
@@ -168,7 +188,7 @@ def test_nothing_to_read_is_defined() -> None:
         network: Any = filled(architectures.make(spec).network(4, 2), 2).eval()  # type: ignore[attr-defined]
         values = torch.randn(3, 5, 4, requires_grad=True)
         present = torch.ones(3, 5, dtype=torch.bool)
-        logits = network.read(values, present, torch.zeros(3, 5))
+        logits = network.read(Words.of(values), present, torch.zeros(3, 5))
         assert torch.equal(logits, network.head.bias.expand(3, 2))
         (gradient,) = torch.autograd.grad(logits.sum(), values)
         assert not gradient.any()
@@ -223,7 +243,7 @@ def test_dependent_gates_are_the_literal_ones(kind: Any, chance: bool, seed: int
         numbers, gates = network.gate(
             order.taken(values), order, lambda n, here: choose(n, u[here]), plain=plain
         )
-        assert torch.allclose(order.padded(gates, values), expected, atol=1e-9)
+        assert torch.allclose(order.padded(gates, read), expected, atol=1e-9)
         summed = (numbers * order.taken(per_number)).sum()
         summed = summed + (gates * order.taken(per_gate)).sum()
         for a, b in zip(torch.autograd.grad(summed, parameters), slow, strict=True):
@@ -357,14 +377,15 @@ def test_what_trains_what(name: str) -> None:
     torch.manual_seed(0)
     network: Any = architectures.make(f"{name}(hidden=4, memory=3)").network(5, 2)  # type: ignore[attr-defined]
     values, present = torch.randn(4, 7, 5), torch.ones(4, 7, dtype=torch.bool)
-    loss, logits = network.loss(values, present, torch.tensor([0, 1, 1, 0]))
+    loss, logits = network.loss(Words.of(values), present, torch.tensor([0, 1, 1, 0]))
     loss.backward()
     assert logits.shape == (4, 2)
     for part in (network.generator, network.gate, network.reader, network.head):
         assert all(p.grad is not None and p.grad.any() for p in part.parameters()), part
     network.zero_grad()
     functional.cross_entropy(
-        network.loss(values, present, torch.tensor([0, 1, 1, 0]))[1], torch.tensor([0, 1, 1, 0])
+        network.loss(Words.of(values), present, torch.tensor([0, 1, 1, 0]))[1],
+        torch.tensor([0, 1, 1, 0]),
     ).backward()
     followed = network.generator.word_weight.grad is not None
     assert followed == (name == "rationale_cr")  # drawn zeros and ones are constants
@@ -387,12 +408,14 @@ def test_reading_is_deleting_what_was_not_chosen(name: str, made: Splits, reques
             chosen = rng.random(text.n_features) < 0.5
             left = [w for w, c in zip(text.words, chosen, strict=True) if c]
             whole = model.embed([text])
-            read = network.read(whole.values, whole.present, torch.from_numpy(chosen)[None].float())
+            read = network.read(
+                Words.of(whole.values), whole.present, torch.from_numpy(chosen)[None].float()
+            )
             if not left:
                 assert torch.equal(read[0], network.head.bias)
                 continue
             rest = model.embed([Text.of_words(left)])
-            alone = network.read(rest.values, rest.present, torch.ones(1, len(left)))
+            alone = network.read(Words.of(rest.values), rest.present, torch.ones(1, len(left)))
             assert torch.allclose(read, alone, atol=1e-6)
 
 

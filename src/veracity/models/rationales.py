@@ -27,6 +27,7 @@ from .recurrent_convolution import (
     RecurrentConvolution,
     Run,
     States,
+    Words,
     word_by_word,
 )
 
@@ -120,10 +121,10 @@ class SelectiveText(NeuralText):
 
     def loss(self, inputs: Sequence[Text], labels: Tensor) -> tuple[Tensor, Tensor]:
         """What training makes small, and the logits. labels (batch,) → (), (batch, labels)"""
-        embedded = self.embed(inputs)
-        found: tuple[Tensor, Tensor] = self.network.loss(
-            embedded.values, embedded.present, labels.to(self.device)
-        )
+        ids, present = self.read(inputs)
+        different, which = ids.unique(return_inverse=True)
+        words = Words(self.embedding(different), which)
+        found: tuple[Tensor, Tensor] = self.network.loss(words, present, labels.to(self.device))
         return found
 
 
@@ -162,43 +163,45 @@ class RationaleNetwork(nn.Module):
 
     def forward(self, values: Tensor, present: Tensor) -> Tensor:
         """Logits by the gates without chance."""
-        return self.read(values, present, self.gates(values, present))
+        return self.read(Words.of(values), present, self.gates(values, present))
 
     def gates(self, values: Tensor, present: Tensor) -> Tensor:
         """The gates without chance, 0 at padding. (batch, words, size) → (batch, words)"""
         order = Order.of(present)
-        _, gates = self._generated(values, order, lambda numbers, _: self.decided(numbers))
-        return order.padded(gates, values)
+        _, gates = self._generated(
+            Words.of(values), order, lambda numbers, _: self.decided(numbers)
+        )
+        return order.padded(gates, present)
 
-    def loss(self, values: Tensor, present: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    def loss(self, words: Words, present: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         """The objective for gates drawn at random, and the logits."""
         order = Order.of(present)
-        noise = torch.rand(len(order.places), device=values.device, dtype=values.dtype)
+        noise = torch.rand(len(order.places), device=present.device, dtype=words.table.dtype)
         numbers, drawn = self._generated(
-            values, order, lambda numbers, here: self.sampled(numbers, noise[here])
+            words, order, lambda numbers, here: self.sampled(numbers, noise[here])
         )
-        gates = order.padded(drawn, values)
-        logits = self.read(values, present, gates)
+        gates = order.padded(drawn, present)
+        logits = self.read(words, present, gates)
         wrong = cross_entropy(logits, labels, reduction="none")
-        total = order.padded(self.per_word(numbers, drawn), values).sum(dim=1)
+        total = order.padded(self.per_word(numbers, drawn), present).sum(dim=1)
         return self.objective(wrong, total, (gates > 0).sum(dim=1), present.sum(dim=1)), logits
 
-    def read(self, values: Tensor, present: Tensor, gates: Tensor) -> Tensor:
-        """Logits of a classifier that skips words whose gate is shut. gates (batch, words)"""
-        plain = has_torch_function((values,))
+    def read(self, words: Words, present: Tensor, gates: Tensor) -> Tensor:
+        """Logits of a classifier that skips words whose gate is shut. (batch, words) each"""
+        plain = has_torch_function((words.table,))
         # a rule that compares two passes must meet the same steps, whatever the gates: only then
         # are words skipped one by one, and not left out from the start
         order = Order.of(present if plain else present & (gates > 0))
         taken = order.taken(gates)
-        words = order.taken(values) * taken.unsqueeze(1)
-        states = self.reader(words, order, moves=taken > 0 if plain else None, plain=plain)
-        logits: Tensor = self.head(self.dropout(order.ends(states, len(values))))
+        moves = taken > 0 if plain else None
+        states = self.reader(words.read(order, taken), order, moves=moves, plain=plain)
+        logits: Tensor = self.head(self.dropout(order.ends(states, len(present))))
         return logits
 
-    def _generated(self, values: Tensor, order: Order, choose: Choice) -> tuple[Tensor, Tensor]:
+    def _generated(self, words: Words, order: Order, choose: Choice) -> tuple[Tensor, Tensor]:
         """What speaks for each word's gate, and the gates. → (words, numbers), (words,)"""
-        plain = has_torch_function((values,))
-        states = self.generator(order.taken(values), order, plain=plain)
+        plain = has_torch_function((words.table,))
+        states = self.generator(words.read(order), order, plain=plain)
         found: tuple[Tensor, Tensor] = self.gate(states, order, choose, plain=plain)
         return found
 
@@ -229,17 +232,18 @@ class BothWaysLstm(nn.Module):
         self.lstm = nn.LSTM(size, hidden, bidirectional=True)
 
     def forward(
-        self, words: Tensor, order: Order, moves: Tensor | None = None, plain: bool = False
+        self, words: Words, order: Order, moves: Tensor | None = None, plain: bool = False
     ) -> Tensor:
         """The state at every word, forward and backward side by side. → (read, 2 hidden)"""
+        read = words.spelt
         if plain:
             back = order.turned
             turned = None if moves is None else moves[back]
-            backward = self._plain("_reverse", words[back], order, turned)[back]
-            return torch.cat([self._plain("", words, order, moves), backward], dim=1)
-        if not len(words):
-            return words[:, :1].expand(0, 2 * self.lstm.hidden_size)
-        found: Tensor = self.lstm(PackedSequence(words, torch.tensor(order.sizes)))[0].data
+            backward = self._plain("_reverse", read[back], order, turned)[back]
+            return torch.cat([self._plain("", read, order, moves), backward], dim=1)
+        if not len(read):
+            return read[:, :1].expand(0, 2 * self.lstm.hidden_size)
+        found: Tensor = self.lstm(PackedSequence(read, torch.tensor(order.sizes)))[0].data
         return found
 
     def _plain(self, suffix: str, words: Tensor, order: Order, moves: Tensor | None) -> Tensor:
@@ -327,11 +331,12 @@ class _Deciding(torch.autograd.Function):
         gates = scores.new_empty(len(scores))
         parts = parts.clone().unsqueeze(0)
         run = Run.empty(parts, order)
+        twice_bias = 2 * bias.unsqueeze(1)
         for at, was in order.steps():
             torch.addmm(scores[at], run.seen[0, was], by_memory.T, out=numbers[at])
             gates[at] = choose(numbers[at], at)
             parts[0, at].addr_(gates[at], from_gate)
-            run.forward(parts, weight, bias, at, was)
+            run.forward(parts, weight, twice_bias, at, was)
         if any(ctx.needs_input_grad):
             slope = _slope(choose, numbers)
             if slope is None:
