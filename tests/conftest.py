@@ -24,7 +24,7 @@ SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 def quick_disk() -> Iterator[None]:
     """Nothing written here need outlive a power cut, and thousands of syncs take minutes."""
     sync = os.fsync
-    os.fsync = lambda _: None
+    os.fsync = lambda fd: None
     yield
     os.fsync = sync
 

@@ -23,7 +23,7 @@ from veracity.core.errors import ModelError, PluginError
 from veracity.core.examples import Dataset, Example
 from veracity.core.inputs import FloatArray, Text
 from veracity.data import Splits, load_data, split
-from veracity.engine.propagation import LayerRule, Relevance
+from veracity.engine.relevance import LayerRule, Relevance
 from veracity.models import load_model, save_model
 from veracity.models.architecture import Training
 from veracity.models.architectures import architectures
