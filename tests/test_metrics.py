@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,9 @@ from veracity.metrics import metrics
 from veracity.metrics.accuracy import classification
 from veracity.metrics.attribution_mass import attribution_share
 from veracity.metrics.erasure import erasure_scores
+from veracity.metrics.exposure import Exposure
 from veracity.metrics.feature_overlap import best_truth, optimum, overlap
+from veracity.metrics.selection import Selection
 
 
 def marked(n: int, *places: int) -> BoolArray:
@@ -193,3 +196,43 @@ def test_erasure_is_the_literal_definition(cnn: Any) -> None:
 def test_examples_without_truth_give_no_row() -> None:
     assert metrics.make("feature_overlap").score([case([1.0, 2.0])]) == [{}]
     assert metrics.make("attribution_mass").score([case([1.0, 2.0])]) == [{}]
+
+
+def planted_case(n: int, planted: list[int], decoy: list[int], scores: list[int]) -> Case:
+    """A text of n words in which some were planted and a method chose some."""
+    sets = {"planted": planted, "decoy": decoy}
+    truths = {k: (np.isin(np.arange(n), v),) for k, v in sets.items() if v}
+    text = Text.of_words([f"w{i}" for i in range(n)])
+    chosen = np.isin(np.arange(n), scores).astype(np.float64)
+    example = Example("1", text, 0, truths)
+    return Case(example, WordWeights({}), np.zeros(2), Attribution(text, 0, chosen))
+
+
+def test_ex_5_19_selected_words_over_documents() -> None:
+    metric = Selection(ratio=0.0)
+    rows = metric.score([planted_case(7, [0, 3], [6], [0, 6]), planted_case(3, [1], [], [2])])
+    found = metric.summary(rows)
+    assert found["pooled_precision"] == pytest.approx(0.333333, abs=1e-6)
+    assert found["pooled_recall"] == pytest.approx(0.333333, abs=1e-6)
+    assert found["hit"] == 0.5
+    assert found["pooled_marked"] == pytest.approx(0.666667, abs=1e-6)
+    assert found["pooled_misleading"] == pytest.approx(0.333333, abs=1e-6)
+
+
+def test_a_selection_of_nothing_has_no_precision() -> None:
+    (row,) = Selection(ratio=0.0).score([planted_case(4, [1], [], [])])
+    assert np.isnan(row["precision"]) and row["recall"] == 0 and row["hit"] == 0
+    (top,) = Selection(ratio=0.5).score([planted_case(4, [1], [0], [0, 1])])
+    assert (top["precision"], top["recall"], top["misleading"]) == (0.5, 1.0, 0.5)
+
+
+def test_exposure_is_what_a_reader_of_three_words_sees() -> None:
+    flat = planted_case(10, [9], [], [])
+    late = replace(flat, attribution=replace(flat.attribution, scores=np.arange(10.0)))
+    early = replace(flat, attribution=replace(flat.attribution, scores=np.arange(10.0)[::-1]))
+    nothing, first, last = Exposure().score([flat, late, early])
+    assert (first["seen"], first["first"], first["rank"]) == (1, 1, 1)
+    assert (last["seen"], last["rank"]) == (0, 10)
+    assert nothing["seen"] == 0  # a map without any score points nowhere
+    assert first["chance"] == pytest.approx(0.3)
+    assert Exposure().score([planted_case(3, [], [1], [1])]) == [{}]
