@@ -69,13 +69,13 @@ def hierarchical(made: Splits) -> Any:
 
 @pytest.fixture(scope="session")
 def rationale_rl(made: Splits) -> Any:
-    spec = "rationale_rl(size=32, hidden=16, memory=6, rate=0.3, penalty=per_review)"
-    return _trained(spec, made, epochs=3)
+    spec = "rationale_rl(size=32, hidden=16, memory=6, rate=0.6, baseline=others)"
+    return _trained(spec, made, epochs=2)
 
 
 @pytest.fixture(scope="session")
 def rationale_cr(made: Splits) -> Any:
-    return _trained("rationale_cr(size=32, hidden=16, memory=6, rate=0.3)", made, epochs=3)
+    return _trained("rationale_cr(size=32, hidden=16, memory=6, rate=0.3)", made, epochs=2)
 
 
 def small_encoder(folder: Path) -> Path:

@@ -97,7 +97,7 @@ def test_ex_1_5_recurrent_convolution() -> None:
         cell.word_weight[0, 1, 0] = cell.word_weight[0, 2, 1] = 1.0
         read = torch.tensor([[2.0, 1.0], [0.0, 1.0]])
         order = Order.of(torch.ones(1, 2, dtype=torch.bool))
-        state = (torch.zeros(1, 1),) * 3
+        state: tuple[Tensor, ...] = (torch.zeros(1, 1),) * 3
         for x, expected in zip(read, [(0.46212, 1.0, 0.5), (0.84828, 0.5, 1.25)], strict=True):
             state = cell.step(functional.linear(x[None], cell.word_weight[0]), state)
             assert [s.item() for s in state] == pytest.approx(expected, abs=1e-5)
@@ -383,10 +383,8 @@ def test_what_trains_what(name: str) -> None:
     for part in (network.generator, network.gate, network.reader, network.head):
         assert all(p.grad is not None and p.grad.any() for p in part.parameters()), part
     network.zero_grad()
-    functional.cross_entropy(
-        network.loss(Words.of(values), present, torch.tensor([0, 1, 1, 0]))[1],
-        torch.tensor([0, 1, 1, 0]),
-    ).backward()
+    _, logits = network.loss(Words.of(values), present, torch.tensor([0, 1, 1, 0]))
+    torch.autograd.backward(logits.sum())
     followed = network.generator.word_weight.grad is not None
     assert followed == (name == "rationale_cr")  # drawn zeros and ones are constants
 
@@ -525,20 +523,20 @@ def by_articles(data: Dataset) -> Dataset:
 
 SMALL = {
     "rationale_cr": "rationale_cr(size=24, hidden=16, memory=6, rate=0.15)",
-    "rationale_rl": "rationale_rl(size=24, hidden=16, memory=6, rate=0.15, penalty=per_review)",
+    "rationale_rl": "rationale_rl(size=24, hidden=16, memory=6, rate=0.17, baseline=others)",
 }
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_models_find_the_words_that_decide(name: str) -> None:
-    parts = split(by_articles(load_data("made_reviews(n=2500)")))
+    parts = split(by_articles(load_data("made_reviews(n=2000)")))
     architecture = architectures.make(SMALL[name])
     training = dataclasses.replace(
-        architecture.training, epochs=30, batch_size=32, learning_rate=3e-3
+        architecture.training, epochs=12, batch_size=32, learning_rate=3e-3
     )
     trained = train(architecture, parts.train, parts.validation, training=training)
     assert trained.best.validation_accuracy >= 0.97
-    assert trained.best.selection_rate == pytest.approx(0.15, abs=0.01 + 1e-9)
+    assert trained.best.selection_rate == pytest.approx(trained.model.target_rate, abs=0.0101)
     assert trained.best is trained.history[-1]
     tests = [e.input for e in parts.test]
     gates = trained.model.rationale(tests)
@@ -575,7 +573,8 @@ class Scripted(nn.Module):
     def probabilities(self, inputs: Sequence[Text]) -> FloatArray:
         right = np.arange(len(inputs)) < round(self.script[self.epoch][0] * len(inputs))
         truth = np.array([t.words[0] == "yes" for t in inputs])
-        return np.eye(2)[(truth == right).astype(int)]
+        found: FloatArray = np.eye(2)[(truth == right).astype(int)]
+        return found
 
     def selection_rate(self, inputs: Sequence[Text]) -> float:
         return self.script[self.epoch][1]

@@ -122,7 +122,7 @@ class SelectiveText(NeuralText):
     def loss(self, inputs: Sequence[Text], labels: Tensor) -> tuple[Tensor, Tensor]:
         """What training makes small, and the logits. labels (batch,) → (), (batch, labels)"""
         ids, present = self.read(inputs)
-        different, which = ids.unique(return_inverse=True)
+        different, which = torch.unique(ids, return_inverse=True)
         words = Words(self.embedding(different), which)
         found: tuple[Tensor, Tensor] = self.network.loss(words, present, labels.to(self.device))
         return found
@@ -277,13 +277,12 @@ class Gates(nn.Module):
             return numbers, choose(numbers, slice(None))
         if plain:
             return self._plain(self.memory, states, order, choose)
-        by_state, by_memory = self.scores.weight.split([self.width, self.memory.hidden], dim=1)
-        from_state, from_gate = self.memory.word_weight[0].split([self.width, 1], dim=1)
+        scores, added, width = self.scores.weight, self.memory.word_weight[0], self.width
         found: tuple[Tensor, Tensor] = _Deciding.apply(  # type: ignore[no-untyped-call]
-            linear(states, by_state, self.scores.bias),
-            linear(states, from_state) + self.memory.wide_bias()[0],
-            by_memory,
-            from_gate.squeeze(1),
+            linear(states, scores[:, :width], self.scores.bias),
+            linear(states, added[:, :width]) + self.memory.wide_bias()[0],
+            scores[:, width:],
+            added[:, width],
             self.memory.state_weight,
             self.memory.output_bias,
             order,
@@ -349,7 +348,7 @@ class _Deciding(torch.autograd.Function):
         return numbers, gates
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, d_numbers: Tensor, d_gates: Tensor) -> tuple[Tensor | None, ...]:
         parts, by_memory, from_gate, weight, gates, slope, *states = ctx.saved_tensors
         run, order = Run(*states), ctx.order

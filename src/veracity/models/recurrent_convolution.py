@@ -222,7 +222,7 @@ class _Recurrence(torch.autograd.Function):
         return run.seen[:, len(order.texts) :]
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
         parts, weight, *states = ctx.saved_tensors
         back = Backward(Run(*states), parts, weight, ctx.order)
