@@ -1,0 +1,85 @@
+"""Models that are trained once: what is there is taken, what was begun goes on."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..core.errors import RunError
+from ..data import Splits
+from ..engine.asking import probabilities
+from ..metrics.accuracy import classification
+from ..models import RECORD, load_model, save_model
+
+if TYPE_CHECKING:
+    from ..models.architecture import Architecture, Training
+    from ..models.training import Epoch, Progress
+
+
+@dataclass(frozen=True)
+class Student:
+    """A trained model, its record, and whether it was trained just now."""
+
+    model: Any
+    record: Mapping[str, Any]
+    fresh: bool
+
+
+def trained_once(
+    architecture: Architecture,
+    parts: Splits,
+    folder: Path,
+    *,
+    data: Mapping[str, Any],
+    training: Training | None = None,
+    watch: Callable[[Progress | Epoch], None] = lambda _: None,
+) -> Student:
+    """The model in this folder; trained first, from its last epoch on, if it is not there yet.
+
+    `data` goes into the model's record: the name and fingerprint of what was read, and how.
+    """
+    if (folder / RECORD).exists():
+        return _found(folder, data)
+    from ..models.training import train
+
+    settings = training or architecture.training
+    trained = train(
+        architecture,
+        parts.train,
+        parts.validation,
+        training=settings,
+        checkpoint=folder / "checkpoint",
+        watch=watch,
+    )
+    answers = probabilities(trained.model, [e.input for e in parts.test])
+    record = {
+        "training": asdict(settings),
+        "data": dict(data),
+        "history": [asdict(e) for e in trained.history],
+        "best": trained.best.number,
+        "test": classification([e.label for e in parts.test], answers.argmax(axis=1).tolist()),
+    }
+    save_model(trained.model, architecture, folder, record=record)
+    shutil.rmtree(folder / "checkpoint", ignore_errors=True)
+    return Student(trained.model, record, fresh=True)
+
+
+def _found(folder: Path, data: Mapping[str, Any]) -> Student:
+    model = load_model(folder)
+    record: Mapping[str, Any] = getattr(model, "record", {})
+    before = record.get("data", {})
+    if before and _which(before) != _which(data):
+        raise RunError(
+            f"{folder} holds a model that was trained on other data ({before.get('name')}). "
+            "Choose another folder, or delete that one"
+        )
+    return Student(model, record, fresh=False)
+
+
+def _which(data: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What tells training data apart; records of earlier versions know no changes."""
+    reading = data.get("reading", {})
+    return data.get("fingerprint"), reading.get("limit"), reading.get("changes", "")
