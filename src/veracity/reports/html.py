@@ -72,7 +72,19 @@ def build_report(run: Run) -> str:
 
 
 def _render(page: _Page) -> str:
-    """The template with the style and the script in it, and a policy that allows only those."""
+    return rendered(
+        "report.html",
+        page=page,
+        run=page.run,
+        asked=page.run.asked,
+        agree=AGREE,
+        disagree=DISAGREE,
+        plots=plots,
+    )
+
+
+def rendered(template: str, **names: Any) -> str:
+    """A template with the style and the script in it, and a policy that allows only those."""
     css, js = ((_HERE / f"report.{kind}").read_text(encoding="utf-8") for kind in ("css", "js"))
     environment = Environment(
         loader=FileSystemLoader(_HERE),
@@ -83,6 +95,8 @@ def _render(page: _Page) -> str:
     )
     environment.filters |= {
         "number": showing.number,
+        "percent": showing.percent,
+        "interval": showing.interval,
         "breakable": breakable,
         "correlation": showing.correlation,
         "count": showing.count,
@@ -96,17 +110,8 @@ def _render(page: _Page) -> str:
         f"default-src 'none'; script-src '{_digest(js)}'; style-src '{_digest(css)}'; "
         "base-uri 'none'; form-action 'none'"
     )
-    return environment.get_template("report.html").render(
-        page=page,
-        run=page.run,
-        asked=page.run.asked,
-        policy=policy,
-        css=Markup(css),
-        js=Markup(js),
-        arrows=ARROWS,
-        agree=AGREE,
-        disagree=DISAGREE,
-        plots=plots,
+    return environment.get_template(template).render(
+        policy=policy, css=Markup(css), js=Markup(js), arrows=ARROWS, **names
     )
 
 
