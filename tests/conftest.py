@@ -163,6 +163,37 @@ def reviews() -> Dataset:
     return sampled(load_data("rotten_tomatoes"), 60)
 
 
+@pytest.fixture(scope="session")
+def again(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A small dry run of a model that sees words but not capitals, as often as it is called."""
+    from veracity.auditing.dryrun import dryrun
+    from veracity.models.architecture import Training
+
+    folder = tmp_path_factory.mktemp("dry") / "run"
+
+    def run(keep: float = 0.5, sentences: int = 12) -> Any:
+        return dryrun(
+            "text_cnn(size=16, filters=16, widths=(1, 2), embeddings=random, cased=False)",
+            "made_reviews(n=800)",
+            cues="word, capitals",
+            strengths=[1.0],
+            keep=keep,
+            methods="occlusion, gradient, random_scores",
+            seeds=2,
+            sentences=sentences,
+            training=Training(epochs=6, batch_size=16, learning_rate=0.01, patience=1),
+            out=folder,
+        )
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def rehearsal(again: Any) -> Any:
+    """The finished dry run."""
+    return again()
+
+
 class WordWeights:
     """A linear bag of words whose every weight is known; answers in probabilities."""
 

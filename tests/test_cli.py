@@ -75,7 +75,7 @@ def test_lists(kind: str, place: Path) -> None:
 
 
 def test_every_verb_has_help(place: Path) -> None:
-    verbs = ("demo", "train", "explain", "audit", "compare", "report", "data", "list")
+    verbs = ("demo", "train", "explain", "audit", "dryrun", "compare", "report", "data", "list")
     main = run("--help", cwd=place).stdout
     for verb in verbs:
         assert verb in main

@@ -71,6 +71,16 @@ def test_a_planted_cue_is_found_as_the_chapter_says(tmp_path: Path) -> None:
     assert "To expose a cue that the model should not use, use" in said
 
 
+def test_readme_dry_run_runs(tmp_path: Path) -> None:
+    line, again = blocks("README.md", "sh")[2].strip().splitlines()
+    said = run(veracity(line), tmp_path)
+    assert "would have shown you" in said
+    assert "Not scored" not in said
+    (tmp_path / "runs/readme/dryrun/report.html").unlink()
+    assert run(veracity(again), tmp_path).strip() == "runs/readme/dryrun/report.html"
+    assert (tmp_path / "runs/readme/dryrun/report.html").exists()
+
+
 def test_readme_names_what_there_is() -> None:
     from veracity.explainers import explainers
     from veracity.metrics import metrics

@@ -311,3 +311,46 @@ def test_the_page_is_built_for_screen_readers(browser: Browser, report: Path) ->
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
     page.context.close()
+
+
+# ---- dry runs -------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def dry_page(rehearsal: Any) -> Path:
+    from veracity.reports.dryrun import write_dryrun
+
+    return write_dryrun(rehearsal.record)
+
+
+def test_a_dry_run_opens_without_a_word_of_complaint(browser: Browser, dry_page: Path) -> None:
+    page = browser.new_page()
+    seen: list[str] = []
+    page.on("console", lambda m: seen.append(f"console {m.text}"))
+    page.on("pageerror", lambda e: seen.append(f"error {e}"))
+    page.on("request", lambda r: seen.append(r.url))
+    page.goto(dry_page.as_uri())
+    assert seen == [dry_page.as_uri()]
+    # the planted word is marked under every method, and says so when it is asked
+    rows = page.locator("#cards .card").first.locator(".row")
+    assert rows.count() == 3
+    assert rows.locator(".w.planted").count() == 3
+    rows.first.locator(".w.planted").hover()
+    expect(page.locator("#tip")).to_contain_text("planted")
+    page.locator("#f-model").select_option("")
+    assert "cue" in page.locator("#cards .card header").first.inner_text()
+    page.get_by_role("link", name="report", exact=True).first.click()
+    expect(page.locator("h1")).to_have_text("Which explanations to believe")
+    page.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_dry_run_is_readable_on_a_phone_and_in_the_dark(
+    browser: Browser, dry_page: Path, scheme: str
+) -> None:
+    page = opened(browser, dry_page, width=360, scheme=scheme)
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    page.set_viewport_size({"width": 1280, "height": 800})
+    assert page.locator(".matrix td.p5, .matrix td.p4").count() > 0
+    assert page.evaluate(LOW_CONTRAST) == []
+    page.context.close()

@@ -9,19 +9,21 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from .auditing import audit, explain
+    from .auditing.dryrun import dryrun
     from .data import load_data
     from .models import load_model
     from .reports.html import write_report
 
 _WHERE = {
     "audit": "auditing",
+    "dryrun": "auditing.dryrun",
     "explain": "auditing",
     "load_data": "data",
     "load_model": "models",
     "write_report": "reports.html",
 }
 
-__all__ = ["__version__", "audit", "explain", "load_data", "load_model", "write_report"]
+__all__ = ["__version__", "audit", "dryrun", "explain", "load_data", "load_model", "write_report"]
 
 
 def __getattr__(name: str) -> Any:

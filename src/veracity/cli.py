@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+import time
 import warnings
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -157,17 +158,13 @@ def train(
     as_json: Json = False,
 ) -> None:
     """Train a model; stopped, it goes on from its last epoch when given again."""
-    import shutil
-    from dataclasses import asdict, replace
+    from dataclasses import replace
 
     from .auditing.learning import Reading
-    from .data import leaks, sampled, split
-    from .engine.asking import probabilities
-    from .metrics.accuracy import classification
-    from .models import RECORD, save_model
+    from .auditing.training import trained_once
+    from .data import leaks, split
+    from .models import RECORD
     from .models.architectures import architectures
-    from .models.training import SNAPSHOTS
-    from .models.training import train as run_training
     from .reports.showing import printable
 
     architecture = architectures.make(model)
@@ -192,49 +189,37 @@ def train(
         raise PluginError(str(error)) from None
     reading = Reading(data, columns, labels, language, max_words, skip_bad, limit)
     read = reading.data()
-    parts = split(sampled(read, limit, seed=seed), seed=seed)
+    parts = split(reading.prepared(read, seed=seed), seed=seed)
     say = _stderr()
     leaked = len(leaks(parts))
     balance = printable(_balance(parts.train.balance))
     say.print(f"{len(parts.train)} texts to train on: {balance}", markup=False)
     if leaked:
         say.print(f"{leaked} texts stand in more than one of the given splits", style="yellow")
+    about = {
+        "name": read.name,
+        "fingerprint": read.fingerprint(),
+        "balance": parts.train.balance,
+        "leaks": leaked,
+        "reading": reading.recorded(),
+    }
     with Bars(as_json) as bars:
-        trained = run_training(
+        student = trained_once(
             architecture,
-            parts.train,
-            parts.validation,
+            parts,
+            out,
+            data=about,
             training=training,
-            checkpoint=out / "checkpoint",
             watch=lambda progress: bars.watch(architecture.spec, progress),
         )
-    answers = probabilities(trained.model, [e.input for e in parts.test])
-    test = classification([e.label for e in parts.test], answers.argmax(axis=1).tolist())
-    record = {
-        "training": asdict(training),
-        "data": {
-            "name": read.name,
-            "fingerprint": read.fingerprint(),
-            "balance": parts.train.balance,
-            "leaks": leaked,
-            "reading": reading.recorded(),
-        },
-        "history": [asdict(e) for e in trained.history],
-        "test": test,
-    }
-    kept = [path.name for _, path in trained.snapshots]
-    if kept:
-        record["snapshots"] = kept
-        shutil.copytree(out / "checkpoint" / SNAPSHOTS, out / SNAPSHOTS, dirs_exist_ok=True)
-    save_model(trained.model, architecture, out, record=record)
-    shutil.rmtree(out / "checkpoint", ignore_errors=True)
+    record = student.record
     if as_json:
         _print_json({"model": str(out), "architecture": architecture.spec, **record})
         return
-    best = trained.best
+    best = record["history"][record["best"]]
     say.print(
-        f"Best after epoch {best.number + 1}: validation {best.validation_accuracy:.3f}, "
-        f"test {test['accuracy']:.3f} ({len(parts.test)} texts)"
+        f"Best after epoch {best['number'] + 1}: validation {best['validation_accuracy']:.3f}, "
+        f"test {record['test']['accuracy']:.3f} ({len(parts.test)} texts)"
     )
     print(out)
 
@@ -480,6 +465,104 @@ def run(
 
 
 @app.command()
+def dryrun(
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL",
+            help="What to train anew: an architecture such as text_cnn or "
+            "'attention_lstm(hidden=50)', a folder written by `veracity train`, the folder of a "
+            "transformers encoder, or transformer, the packaged MiniLM.",
+        ),
+    ],
+    data: DataSource,
+    scale: Annotated[
+        str,
+        typer.Option(
+            metavar="smoke|laptop|full",
+            help="How much is tried. smoke, some minutes: every kind of cue at two strengths, two "
+            "seeds, 3,000 texts, quick settings. laptop, about an hour: three strengths, three "
+            "seeds, all texts. full, a day: five strengths, five seeds, all methods as they are. "
+            "Encoders take minutes to train: smoke tries three cues once.",
+        ),
+    ] = "smoke",
+    cues: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--cues",
+            "--cue",
+            help="word, phrase, tag, articles, ending, capitals, or a change of your own such as "
+            "\"insert(marks=('sent', 'dated'))\"; separated by commas.",
+        ),
+    ] = None,
+    strengths: Annotated[
+        str, typer.Option(help="How often a cue tells the label, such as 1.0,0.9.")
+    ] = "",
+    keep: Annotated[
+        float,
+        typer.Option(help="Share of labels that are kept; by 0.5 the text tells nothing of two."),
+    ] = 0.5,
+    methods: Annotated[
+        list[str] | None,
+        typer.Option("--methods", "--method", help="Separated by commas; by default all."),
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="So many trainings of every cue and strength.")
+    ] = None,
+    sentences: Annotated[
+        int | None, typer.Option(min=1, help="How many texts with the cue each audit explains.")
+    ] = None,
+    limit: Limit = None,
+    out: Out = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Worker processes; by default one per core.")
+    ] = None,
+    columns: ColumnsOption = "",
+    labels: Labels = "",
+    language: Language = "auto",
+    max_words: MaxWords = 5000,
+    skip_bad: SkipBad = False,
+    as_json: Json = False,
+) -> None:
+    """Would this method have shown me that my model cheats? Plants cues and finds out; resumes."""
+    from .auditing.dryrun import carried_out, default_workers, planned
+    from .auditing.learning import Reading
+    from .reports.dryrun import write_dryrun
+
+    plan = planned(
+        model,
+        Reading(data, columns, labels, language, max_words, skip_bad, limit),
+        scale=scale,
+        cues=cues or (),
+        strengths=_numbers("--strengths", strengths),
+        keep=keep,
+        methods=methods or (),
+        seeds=seeds,
+        sentences=sentences,
+        out=out,
+    )
+    n = len(plan.jobs)
+    _stderr().print(
+        f"{n} trainings and audits of {plan.architecture.spec}: {len(plan.cues)} cues, "
+        f"{plan.seeds} seeds, {len(plan.methods)} methods; in {plan.folder}",
+        markup=False,
+        soft_wrap=True,
+    )
+    with Bars(as_json) as bars:
+        done = carried_out(
+            plan,
+            workers=workers or default_workers(n),
+            watch=lambda progress: bars.watch("dry run", progress),
+        )
+        report = write_dryrun(
+            done.record,
+            found=done.findings,
+            watch=lambda progress: bars.watch("reports", progress),
+        )
+    _tell_dryrun(done, report, as_json)
+
+
+@app.command()
 def compare(
     runs: Annotated[list[Path], typer.Argument(help="Folders of finished audits.")],
     on: Annotated[str, typer.Option(help="Only this quantity, such as erasure.new_p.")] = "",
@@ -514,15 +597,20 @@ def compare(
 
 @app.command()
 def report(
-    run: Annotated[Path, typer.Argument(help="Folder of an audit.")],
+    run: Annotated[Path, typer.Argument(help="Folder of an audit or of a dry run.")],
     out: Annotated[Path | None, typer.Option(help="File to write.")] = None,
     as_json: Json = False,
 ) -> None:
     """Build the HTML report of a run anew, without its model or its data."""
+    from .reports.dryrun import write_dryrun
     from .reports.html import write_report
+    from .results.dryrun import DryRun
     from .results.run import Run
 
-    path = write_report(Run.open(run), out)
+    if DryRun.is_here(run):
+        path = write_dryrun(DryRun.open(run), out)
+    else:
+        path = write_report(Run.open(run), out)
     if as_json:
         _print_json({"report": str(path)})
     else:
@@ -744,6 +832,15 @@ def _target(target: str, labels: tuple[str, ...]) -> str | int:
     raise PluginError(f"no label is called {target!r}: {nearest(target, labels)}")
 
 
+def _numbers(option: str, text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in text.split(",") if part.strip())
+    except ValueError:
+        raise PluginError(
+            f"expected {option} to be numbers such as 1.0,0.9; got {text!r}"
+        ) from None
+
+
 def _given_texts(texts: list[str], language: str, max_words: int) -> list[Any]:
     from .data import read_text
 
@@ -924,6 +1021,34 @@ def _tell_audit(
     console.print(f"\nReport: {report}", markup=False, soft_wrap=True)
 
 
+def _tell_dryrun(done: Any, report: Path, as_json: bool) -> None:
+    from dataclasses import asdict
+
+    from .results.dryrun import headline, remarks
+
+    found = done.findings
+    if as_json:
+        _print_json(
+            {
+                "dryrun": str(done.folder),
+                "report": str(report),
+                "headline": headline(done.record, found),
+                "remarks": remarks(done.record, found),
+                "methods": [asdict(p) for p in found.profiles],
+                "cues": [asdict(cell) for cell in found.cells],
+                "trials": [asdict(trial) for trial in done.record.trials],
+                "made": done.made,
+                "reused": done.reused,
+            }
+        )
+        return
+    from .reports.terminal import print_dryrun
+
+    console = _stdout()
+    print_dryrun(console, done.record, found)
+    console.print(f"\nReport: {report}", markup=False, soft_wrap=True)
+
+
 class Bars:
     """Progress on standard error; plain lines where that is not a terminal."""
 
@@ -931,6 +1056,7 @@ class Bars:
         self.console = _stderr()
         self.quiet = quiet
         self.said: dict[str, int] = {}
+        self.begun: dict[str, tuple[float, int]] = {}
         self.tasks: dict[str, Any] = {}
         self.bar: Any = None
 
@@ -986,10 +1112,13 @@ class Bars:
             if done == total and "epoch" in key:
                 self.bar.update(self.tasks[key], visible=False)
             return
+        started, before = self.begun.setdefault(key, (time.monotonic(), done))
         tenth = 10 * done // max(total, 1)
         if "epoch" not in key and tenth > self.said.get(key, 0):
             self.said[key] = tenth
-            self.console.print(f"{text} ({done} of {total})", markup=False)
+            left = (time.monotonic() - started) / max(done - before, 1) * (total - done)
+            soon = f", about {left / 60:.0f} min left" if done > before and left >= 60 else ""
+            self.console.print(f"{text} ({done} of {total}{soon})", markup=False)
 
 
 def _list(registry: Any, as_json: bool, extra: Any, heading: str) -> None:

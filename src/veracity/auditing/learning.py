@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ..changes import changed
 from ..core.classifiers import Classifier
 from ..core.errors import DataError, VeracityError
 from ..core.examples import Dataset
@@ -29,6 +30,8 @@ class Reading:
     max_words: int = 5000
     skip_bad: bool = False
     limit: int | None = None
+    changes: str = ""
+    """What was done to the sample before it was split."""
 
     def data(self) -> Dataset:
         """All examples that the source holds."""
@@ -42,6 +45,11 @@ class Reading:
             max_words=self.max_words,
             skip_bad=self.skip_bad,
         )
+
+    def prepared(self, data: Dataset, *, seed: int) -> Dataset:
+        """The sample of what was read, changed: what is then split."""
+        sample = sampled(data, self.limit, seed=seed)
+        return changed(sample, self.changes, seed=seed) if self.changes else sample
 
     def recorded(self) -> dict[str, Any]:
         """For a record, which may be read from another folder."""
@@ -99,10 +107,11 @@ def _recorded(model: Classifier) -> Lesson:
     if "reading" not in about:
         return "none were given"
     try:
-        data = Reading(**about["reading"]).data()
-        seed, limit = record["training"]["seed"], about["reading"]["limit"]
+        reading = Reading(**about["reading"])
+        data = reading.data()
+        seed = record["training"]["seed"]
     except (VeracityError, KeyError, TypeError):
         return f"those of this model ({about.get('name')}) cannot be read any more"
     if data.fingerprint() != about.get("fingerprint"):
         return f"those of this model ({about.get('name')}) have changed"
-    return split(sampled(data, limit, seed=seed), seed=seed).train
+    return split(reading.prepared(data, seed=seed), seed=seed).train

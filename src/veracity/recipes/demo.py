@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from ..auditing import Audit, Progress, audit
 from ..auditing.learning import Reading
+from ..auditing.training import trained_once
 from ..core.examples import Dataset
 from ..data import Splits, load_data, sampled, split
-from ..models import RECORD, load_model, save_model
 from ..models.architectures import architectures
-from ..models.training import Epoch, train
+from ..models.training import Epoch
 from ..models.training import Progress as TrainingProgress
 
 METHODS = (
@@ -66,24 +65,15 @@ def demo(
 def _trained(
     spec: str, data: Dataset, parts: Splits, folder: Path, name: str, watch: Watcher
 ) -> Any:
-    if (folder / RECORD).exists():
-        return load_model(folder)
-    architecture = architectures.make(spec)
-    trained = train(
-        architecture,
-        parts.train,
-        parts.validation,
-        checkpoint=folder / "checkpoint",
-        watch=lambda progress: watch(name, progress),
-    )
-    record = {
-        "training": asdict(architecture.training),
-        "data": {
-            "name": data.name,
-            "fingerprint": data.fingerprint(),
-            "reading": Reading(data.name).recorded(),
-        },
-        "history": [asdict(e) for e in trained.history],
+    about = {
+        "name": data.name,
+        "fingerprint": data.fingerprint(),
+        "reading": Reading(data.name).recorded(),
     }
-    save_model(trained.model, architecture, folder, record=record)
-    return trained.model
+    return trained_once(
+        architectures.make(spec),
+        parts,
+        folder,
+        data=about,
+        watch=lambda progress: watch(name, progress),
+    ).model

@@ -31,7 +31,8 @@ def write_findings(found: Findings, folder: Path) -> Path:
 def build_findings(found: Findings) -> str:
     return rendered(
         "findings.html",
-        styles=["report.css", "findings.css"],
+        styles=("report.css", "findings.css"),
+        scripts=(),
         filters={"figure": figure},
         found=found,
         charts=[charts.chart(f) for f in found.figures],

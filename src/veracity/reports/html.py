@@ -19,7 +19,6 @@ from . import plots
 from .agreement import AGREE, DISAGREE
 from .pages import rendered
 from .scoreboard import (
-    ARROWS,
     Board,
     baselines_of,
     board,
@@ -69,12 +68,9 @@ def build_report(run: Run) -> str:
 def _render(page: _Page) -> str:
     return rendered(
         "report.html",
-        styles=["report.css"],
-        scripts=["report.js"],
         page=page,
         run=page.run,
         asked=page.run.asked,
-        arrows=ARROWS,
         agree=AGREE,
         disagree=DISAGREE,
         plots=plots,

@@ -15,7 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from . import showing
-from .scoreboard import against_chance
+from .scoreboard import ARROWS, against_chance
 
 _HERE = Path(__file__).parent
 
@@ -23,8 +23,8 @@ _HERE = Path(__file__).parent
 def rendered(
     template: str,
     *,
-    styles: Sequence[str] = (),
-    scripts: Sequence[str] = (),
+    styles: Sequence[str] = ("report.css",),
+    scripts: Sequence[str] = ("report.js",),
     filters: Mapping[str, Callable[..., Any]] | None = None,
     **context: Any,
 ) -> str:
@@ -41,6 +41,8 @@ def rendered(
     )
     environment.filters |= {
         "number": showing.number,
+        "percent": showing.percent,
+        "interval": showing.interval,
         "breakable": breakable,
         "correlation": showing.correlation,
         "count": showing.count,
@@ -56,7 +58,7 @@ def rendered(
         "base-uri 'none'; form-action 'none'"
     )
     return environment.get_template(template).render(
-        policy=policy, css=Markup(css), js=Markup(js), **context
+        policy=policy, css=Markup(css), js=Markup(js), arrows=ARROWS, **context
     )
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from ..results.dryrun import Cell, Profile
 from ..results.standings import Entry, Standing
 from .scoreboard import against_chance
-from .showing import number, shortened
+from .showing import number, percent, shortened
 
 _Scale = Callable[[float], float]
 
@@ -106,3 +107,92 @@ def shares(values: Sequence[float]) -> list[float]:
     """Lengths of bars in percent of the longest."""
     largest = max((v for v in values if math.isfinite(v)), default=0.0)
     return [100 * v / largest if largest > 0 and math.isfinite(v) else 0.0 for v in values]
+
+
+# ---- share seen against strength ------------------------------------------------------------
+
+RISE_WIDTH, RISE_HEIGHT = 216, 138
+_X, _Y = (52, 198), (106, 12)  # from the least to the most
+
+_SHAPES = (
+    "M-3.6 0a3.6 3.6 0 1 0 7.2 0a3.6 3.6 0 1 0-7.2 0z",
+    "M-3.2-3.2h6.4v6.4h-6.4z",
+    "M0-4.4L4.2 3.2h-8.4z",
+    "M0-4.8L4.8 0 0 4.8-4.8 0z",
+    "M0 4.4L-4.2-3.2h8.4z",
+    "M-1.3-4.2h2.6v2.9h2.9v2.6h-2.9v2.9h-2.6v-2.9h-2.9v-2.6h2.9z",
+)
+
+
+def shape(place: int) -> str:
+    """The outline of a cue's mark, so that cues differ by more than colour."""
+    return _SHAPES[place % len(_SHAPES)]
+
+
+@dataclass(frozen=True)
+class Point:
+    x: float
+    y: float
+    said: str
+
+
+@dataclass(frozen=True)
+class Rise:
+    """How often one method shows each cue, from weak cues to strong ones."""
+
+    method: str
+    baseline: bool
+    x_ticks: tuple[tuple[float, str], ...]
+    y_ticks: tuple[tuple[float, str], ...]
+    cues: tuple[tuple[str, tuple[Point, ...]], ...]  # shape of the mark, points
+    mean: tuple[Point, ...]
+    chance: tuple[Point, ...]
+    description: str
+
+
+def rise(profile: Profile, cells: Sequence[Cell], titles: Mapping[str, str]) -> Rise:
+    """One small plot; the mean is over cues that were scored at every strength."""
+    strengths = sorted({cell.strength for cell in cells})
+
+    def x(strength: float) -> float:
+        along = (strength - strengths[0]) / (strengths[-1] - strengths[0])
+        return round(_X[0] + along * (_X[1] - _X[0]), 1)
+
+    def y(share: float) -> float:
+        return round(_Y[0] + share * (_Y[1] - _Y[0]), 1)
+
+    by_cue = {
+        cue: {c.strength: c for c in cells if c.cue == cue and profile.method in c.sights}
+        for cue in titles
+    }
+    lines = tuple(
+        (
+            shape(place),
+            tuple(
+                Point(x(s), y(share), f"{title}, right in {percent(s)}: {percent(share)}")
+                for s in strengths
+                if s in by_cue[cue]
+                for share in [by_cue[cue][s].sights[profile.method].share]
+            ),
+        )
+        for place, (cue, title) in enumerate(titles.items())
+    )
+    whole = [found for found in by_cue.values() if len(found) == len(strengths)]
+
+    def averaged(value: Callable[[Cell], float], what: str) -> tuple[Point, ...]:
+        means = [(s, sum(value(f[s]) for f in whole) / len(whole)) for s in strengths if whole]
+        return tuple(
+            Point(x(s), y(m), f"{what}, right in {percent(s)}: {percent(m)}") for s, m in means
+        )
+
+    mean = averaged(lambda c: c.sights[profile.method].share, "mean")
+    return Rise(
+        profile.method,
+        profile.baseline,
+        tuple((x(s), percent(s)) for s in strengths),
+        tuple((y(v), percent(v)) for v in (0.0, 0.5, 1.0)),
+        lines,
+        mean,
+        averaged(lambda c: c.chance, "chance"),
+        "; ".join(p.said for _, points in lines for p in points),
+    )

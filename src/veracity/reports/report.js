@@ -65,6 +65,7 @@
 
   const known = (item, otherwise) => (item.agreement === null ? otherwise : item.agreement);
   const ORDERS = {
+    given: (a, b) => a.number - b.number,
     least: (a, b) => known(a, 2) - known(b, 2),
     most: (a, b) => known(b, -2) - known(a, -2),
     id: (a, b) => a.text_id.localeCompare(b.text_id, undefined, { numeric: true }),
@@ -79,6 +80,12 @@
       .sort((a, b) => Math.abs(b[0]) - Math.abs(a[0]) || a[1] - b[1])
       .slice(0, 3)
       .map(([, i]) => i);
+  }
+
+  const MARKS = ["planted", "decoy"];
+  function marked(item, i) {
+    const { marks } = data.texts[item.text];
+    return MARKS.filter((kind) => (marks[kind] || []).includes(i));
   }
 
   function wordNode(text, score, i, largest, rank) {
@@ -141,7 +148,7 @@
     for (let i = 0; i < shown; i += 1) {
       const gap = marks(`gap ${i}`);
       const word = wordNode(pieces[2 * i + 1], scores[i], i, largest, top.indexOf(i));
-      word.classList.add(...marks(i));
+      word.classList.add(...marks(i), ...marked(item, i));
       said.append(gap.length ? make("span", gap.join(" "), pieces[2 * i]) : pieces[2 * i], word);
     }
     const clipped = shown < scores.length;
@@ -162,7 +169,7 @@
     const title = make("h3", "", text.id);
     title.id = `h${item.number}`;
     head.append(title);
-    if (byId("f-model").value === "") head.append(fact("model", data.models[item.model]));
+    if (byId("f-model").value === "") head.append(fact(data.grouped_by, data.models[item.model]));
     head.append(fact("true", label(item.gold)));
     const answer = fact("answer", label(item.said));
     if (item.p !== null) answer.append(` ${(100 * item.p).toFixed(1)} %`);
@@ -197,6 +204,15 @@
     if (first) first.tabIndex = 0;
     card.classList.toggle("sought", state.sought === item.number);
     return card;
+  }
+
+  // single texts elsewhere on the page, with the rows of some methods
+  function illustrate() {
+    document.querySelectorAll("[data-example]").forEach((node) => {
+      const item = data.items[Number(node.dataset.example)];
+      for (const method of node.dataset.rows.split(" ")) node.append(rowOf(item, Number(method), CLIP));
+      node.hidden = false;
+    });
   }
 
   function moreButton(item, all, stored, words) {
@@ -252,10 +268,11 @@
     const item = data.items[Number(word.closest(".card").id.slice(1))];
     const scores = item.scores[row.dataset.method];
     const score = scores[Number(word.dataset.i)];
-    if (score === null) return `${word.textContent}: not defined`;
+    const kinds = marked(item, Number(word.dataset.i)).map((kind) => `, ${kind}`).join("");
+    if (score === null) return `${word.textContent}: not defined${kinds}`;
     const rank = 1 + scores.filter((other) => other !== null && Math.abs(other) > Math.abs(score)).length;
     const side = score > 0 ? `supports ${label(item.target)}` : score < 0 ? `opposes ${label(item.target)}` : "no weight";
-    return `${word.textContent}: ${figure(score)}, rank ${rank} of ${scores.length}, ${side}`;
+    return `${word.textContent}: ${figure(score)}, rank ${rank} of ${scores.length}, ${side}${kinds}`;
   }
 
   function showTip(word) {
@@ -389,6 +406,7 @@
   theme();
   openForPrint();
   listenToWords();
+  illustrate();
   const filters = byId("filters");
   const again = () => { state.page = 0; state.sought = null; draw(); };
   filters.addEventListener("input", again);

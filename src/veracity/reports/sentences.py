@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ..core.attributions import Fragment, Kind
+from ..core.changes import DECOY, PLANTED
 from ..core.examples import Example
 from ..core.inputs import FloatArray, Text
 from ..results.run import Run
@@ -115,33 +116,58 @@ def payload(run: Run, found: Sequence[Explained], *, room: int) -> Payload:
     """As many of the chosen sentences as fit in `room` bytes."""
     each = max(1, SHOWN // max(1, len(found)))
     chosen = [choose(f.sentences, each, seed=int(run.asked["seed"])) for f in found]
-    texts: list[dict[str, Any]] = []
-    items: list[dict[str, Any]] = []
+    kept = Kept(run.models, methods_in_order(run), run.labels, room)
     places: dict[tuple[str, str], int] = {}
-    text_places: dict[str, int] = {}
     for sentence in _in_turn(chosen):
-        known = text_places.get(sentence.example.id)
-        text = _text(sentence, int(room * _LARGEST)) if known is None else texts[known]
-        item = _item(run, sentence, len(texts) if known is None else known, len(text["pieces"]))
+        place = kept.add(sentence, run.models.index(sentence.model), sentence.example.id)
+        if place is not None:
+            places[sentence.model, sentence.example.id] = place
+    return Payload(kept.json, places)
+
+
+@dataclass
+class Kept:
+    """Sentences as a page holds them, while there is room; a text that returns is kept once."""
+
+    groups: Sequence[str]
+    methods: Sequence[str]
+    labels: Sequence[str]
+    room: int
+    grouped_by: str = "model"
+    texts: list[dict[str, Any]] = field(default_factory=list)
+    items: list[dict[str, Any]] = field(default_factory=list)
+    known: dict[str, int] = field(default_factory=dict)
+
+    def add(self, sentence: Sentence, group: int, text_id: str) -> int | None:
+        """Where the sentence stands on the page; None if there was no room for it."""
+        known = self.known.get(text_id)
+        text = _text(sentence, int(self.room * _LARGEST)) if known is None else self.texts[known]
+        place = len(self.texts) if known is None else known
+        item = _item(self.methods, sentence, group, place, len(text["pieces"]))
         cost = _size(item) + (_size(text) if known is None else 0)
-        if cost > room:
-            continue
-        room -= cost
+        if cost > self.room:
+            return None
+        self.room -= cost
         if known is None:
-            text_places[sentence.example.id] = len(texts)
-            texts.append(text)
-        places[sentence.model, sentence.example.id] = len(items)
-        items.append(item)
-    content = {
-        "models": list(run.models),
-        "methods": methods_in_order(run),
-        "labels": list(run.labels),
-        "agree": AGREE,
-        "disagree": DISAGREE,
-        "texts": texts,
-        "items": items,
-    }
-    return Payload(embedded(content), places)
+            self.known[text_id] = place
+            self.texts.append(text)
+        self.items.append(item)
+        return len(self.items) - 1
+
+    @property
+    def json(self) -> str:
+        return embedded(
+            {
+                "models": list(self.groups),
+                "grouped_by": self.grouped_by,
+                "methods": list(self.methods),
+                "labels": list(self.labels),
+                "agree": AGREE,
+                "disagree": DISAGREE,
+                "texts": self.texts,
+                "items": self.items,
+            }
+        )
 
 
 def _in_turn(lists: Sequence[Sequence[Sentence]]) -> Iterator[Sentence]:
@@ -163,6 +189,11 @@ def _text(sentence: Sentence, room: int) -> dict[str, Any]:
         "id": sentence.example.id[:200],
         "pieces": pieces if whole else pieces[: 2 * kept],
         "words": text.n_features,
+        "marks": {
+            kind: np.flatnonzero(np.logical_or.reduce(masks)).tolist()
+            for kind, masks in sentence.example.truths.items()
+            if kind in (PLANTED, DECOY)
+        },
     }
 
 
@@ -175,12 +206,14 @@ def _pieces(text: Text) -> list[str]:
     return [p if len(p) <= _PIECE else p[:_PIECE] + "…" for p in (*pieces, text.text[end:])]
 
 
-def _item(run: Run, sentence: Sentence, text: int, pieces: int) -> dict[str, Any]:
+def _item(
+    methods: Sequence[str], sentence: Sentence, group: int, text: int, pieces: int
+) -> dict[str, Any]:
     p = sentence.probabilities
-    numbers = {method: i for i, method in enumerate(methods_in_order(run))}
+    numbers = {method: i for i, method in enumerate(methods)}
     answer = None if p is None or np.isnan(p).any() else int(np.argmax(p))
     return {
-        "model": run.models.index(sentence.model),
+        "model": group,
         "text": text,
         "gold": sentence.example.label,
         "said": answer,

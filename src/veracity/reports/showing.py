@@ -25,6 +25,22 @@ def number(value: float, *, signed: bool = False) -> str:
     return ("+" if signed and value > 0 else "") + text.replace("-", _MINUS)
 
 
+def percent(value: float) -> str:
+    """A share in whole percent; never rounded to all or nothing that it is not."""
+    if math.isnan(value):
+        return UNDEFINED
+    if 0.99 < value < 1 or 0 < value < 0.01:
+        return "> 99 %" if value > 0.5 else "< 1 %"
+    return f"{100 * value:.0f} %"
+
+
+def interval(low: float, high: float) -> str:
+    """An interval of shares in whole percent."""
+    if math.isnan(low) or math.isnan(high):
+        return UNDEFINED
+    return f"{100 * low:.0f}–{100 * high:.0f} %"
+
+
 def correlation(value: float) -> str:
     """Two decimals, and no minus before nothing."""
     return UNDEFINED if math.isnan(value) else f"{value:z.2f}".replace("-", _MINUS)

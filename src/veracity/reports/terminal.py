@@ -12,11 +12,12 @@ from rich.table import Table
 from rich.text import Text as Line
 
 from ..core.attributions import Attribution, ranking
+from ..results.dryrun import DryRun, Findings, Profile, Sight, headline, remarks
 from ..results.run import Run
 from ..results.standings import Entry, Standing
 from ..results.verdicts import verdicts
 from .scoreboard import ARROWS, Board, against_chance, baselines_of, board, leading, standings_of
-from .showing import number, printable, words
+from .showing import number, percent, printable, words
 
 TOP = 3
 WIDE = 110
@@ -129,3 +130,56 @@ def _verdict(sentence: str, use: str | None) -> Line:
     if use:
         line.highlight_words([printable(f"use {use}:")], style="bold")
     return line
+
+
+# ---- dry runs -------------------------------------------------------------------------------
+
+SIGNS = {"exposes": "✓", "unclear": "?", "hides": "✗"}
+_STYLES = {"exposes": "bold", "unclear": "", "hides": "red"}
+_COLUMN = 9  # characters of a cue's column
+
+
+def print_dryrun(console: Console, dry: DryRun, found: Findings) -> None:
+    """The answer, the matrix as far as the terminal is wide, and what else there is to know."""
+    console.print(Line(printable(headline(dry, found)), style="bold"))
+    if found.cells:
+        console.print(_matrix(console, dry, found))
+        console.print(
+            Line(
+                "share of texts with a planted word among the top three: "
+                "✓ exposes   ? unclear   ✗ hides"
+            )
+        )
+    for remark in remarks(dry, found):
+        console.print(Line(f"• {printable(remark)}"))
+
+
+def _matrix(console: Console, dry: DryRun, found: Findings) -> Table:
+    room = console.width - 54
+    shown = found.cells if room >= _COLUMN * len(found.cells) else ()
+    table = Table(title_justify="left")
+    table.add_column("method", overflow="fold")
+    table.add_column("shown", justify="right")
+    table.add_column("worst case", justify="right")
+    for cell in shown:
+        table.add_column(Line(f"{printable(cell.cue)}\n{percent(cell.strength)}"), justify="right")
+    for profile in found.profiles:
+        cells = [_sight(cell.sights.get(profile.method)) for cell in shown]
+        style = "dim" if profile.baseline else ""
+        table.add_row(
+            Line(printable(profile.method), style=style), *_summary(profile, found), *cells
+        )
+    if shown:
+        chance = [Line(f"{percent(cell.chance)}  ", style="dim") for cell in shown]
+        table.add_row(Line("by chance", style="dim"), Line(""), Line(""), *chance)
+    return table
+
+
+def _summary(profile: Profile, found: Findings) -> tuple[Line, Line]:
+    return Line(f"{len(profile.exposes)} of {len(found.cells)}"), Line(percent(profile.worst))
+
+
+def _sight(sight: Sight | None) -> Line:
+    if sight is None:
+        return Line("–")
+    return Line(f"{percent(sight.share)} {SIGNS[sight.sees]}", style=_STYLES[sight.sees])

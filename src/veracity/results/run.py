@@ -18,7 +18,7 @@ from ..core.attributions import Attribution, Fragment
 from ..core.errors import RunError
 from ..core.examples import Dataset, Example
 from ..core.files import LOCK, written_whole
-from ..core.inputs import FloatArray, Text
+from ..core.inputs import BoolArray, FloatArray, Text
 from ..core.metrics import Row
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Run:
         """A new run, or the one already in this folder if the same was asked of it."""
         if (folder / "run.json").exists():
             return cls._resume(folder, asked)
-        run = cls(folder, asked, {"created": _now(), "versions": versions()})
+        run = cls(folder, asked, {"created": timestamp(), "versions": versions()})
         run._write_examples(data)
         run._write_json()
         return run
@@ -160,6 +160,7 @@ class Run:
                 "ends": [[t for _, t in e.input.spans] for e in data],
                 "label": [e.label for e in data],
                 "facts": [json.dumps(dict(e.facts)) for e in data],
+                "truths": [_places(e.truths) for e in data],
             },
         )
 
@@ -250,12 +251,13 @@ class Run:
         return tuple(self.asked["dataset"]["labels"])
 
     def examples(self) -> list[Example]:
-        """The inputs as they were read, without their truth masks."""
+        """The examples as they were read; older runs do not hold their truth masks."""
         return [
             Example(
                 r["example"],
                 Text(r["text"], tuple(zip(r["starts"], r["ends"], strict=True))),
                 r["label"],
+                truths=_masks(r.get("truths") or "{}", len(r["starts"])),
                 facts=json.loads(r["facts"]),
             )
             for r in read_table(self.folder / "examples.parquet").to_pylist()
@@ -403,7 +405,22 @@ def versions() -> dict[str, str]:
     return found
 
 
-def _now() -> str:
+def _places(truths: Mapping[str, tuple[BoolArray, ...]]) -> str:
+    """Truth masks as the places that they mark."""
+    return json.dumps(
+        {k: [np.flatnonzero(mask).tolist() for mask in masks] for k, masks in truths.items()}
+    )
+
+
+def _masks(places: str, n: int) -> dict[str, tuple[BoolArray, ...]]:
+    return {
+        kind: tuple(np.isin(np.arange(n), marked) for marked in sets)
+        for kind, sets in json.loads(places).items()
+    }
+
+
+def timestamp() -> str:
+    """The time as records keep it."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 

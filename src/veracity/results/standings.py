@@ -59,7 +59,9 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class _Column:
+class Column:
+    """One quantity of one model: a row per example, a column per method."""
+
     model: str
     metric: str
     name: str
@@ -75,7 +77,7 @@ def standings(run: Run) -> list[Standing]:
     table = run.scores()
     found: list[Standing] = []
     for model in run.models:
-        columns = _columns(run, table, model)
+        columns = columns_of(run, table, model)
         chance = [e for e in run.explainers if run.asked["explainers"][e].get("baseline")]
         found += _compare(columns, chance)
     return found
@@ -85,10 +87,23 @@ def compare(
     values: FloatArray, methods: Sequence[str], *, better: Literal["higher", "lower"] = "higher"
 ) -> Standing:
     """Methods on the same examples, outside of any run. (examples, methods)"""
-    examples = [str(i) for i in range(len(values))]
+    return compare_all({"": values}, methods, better=better)[0]
+
+
+def compare_all(
+    tables: Mapping[str, FloatArray],
+    methods: Sequence[str],
+    *,
+    better: Literal["higher", "lower"] = "higher",
+    chance: Sequence[str] = (),
+) -> list[Standing]:
+    """The same for several tables by name, which are corrected together."""
     info = {"better": better, "about": ""}
-    column = _Column("", "", "", info, "", list(methods), examples, values)
-    return _compare([column], [])[0]
+    columns = [
+        Column("", "", name, info, "", list(methods), [str(i) for i in range(len(v))], v)
+        for name, v in tables.items()
+    ]
+    return _compare(columns, chance)
 
 
 def across(runs: Mapping[str, Run]) -> list[Standing]:
@@ -99,11 +114,11 @@ def across(runs: Mapping[str, Run]) -> list[Standing]:
             "expected runs on the same examples, which can be compared in pairs; these were made "
             "on different data. Audit one data set in all of them"
         )
-    columns: dict[tuple[str, str], list[tuple[str, _Column]]] = {}
+    columns: dict[tuple[str, str], list[tuple[str, Column]]] = {}
     for label, run in runs.items():
         table = run.scores()
         for model in run.models:
-            for column in _columns(run, table, model):
+            for column in columns_of(run, table, model):
                 place = columns.setdefault((column.metric, column.name), [])
                 place.append((f"{label}/{model}", column))
     joined = []
@@ -130,7 +145,8 @@ def across(runs: Mapping[str, Run]) -> list[Standing]:
     return _compare(joined, chance)
 
 
-def _columns(run: Run, table: pa.Table, model: str) -> list[_Column]:
+def columns_of(run: Run, table: pa.Table, model: str) -> list[Column]:
+    """Every quantity that was scored on a model."""
     import pyarrow.compute as pc
 
     of_model = table.filter(pc.equal(table["model"], model))
@@ -153,11 +169,11 @@ def _columns(run: Run, table: pa.Table, model: str) -> list[_Column]:
                 if explainer in place:
                     values[ids[example], place[explainer]] = value
             purpose = about["purpose"]
-            columns.append(_Column(model, metric, name, info, purpose, methods, list(ids), values))
+            columns.append(Column(model, metric, name, info, purpose, methods, list(ids), values))
     return columns
 
 
-def _compare(columns: Sequence[_Column], chance: Sequence[str]) -> list[Standing]:
+def _compare(columns: Sequence[Column], chance: Sequence[str]) -> list[Standing]:
     """Tests all pairs in all directed columns, corrects them together, and sorts the methods."""
     directed = [c for c in columns if c.info["better"]]
     pairs = {id(c): list(itertools.combinations(range(len(c.methods)), 2)) for c in directed}
@@ -187,7 +203,7 @@ def _mean_difference(one: FloatArray, other: FloatArray) -> float:
     return float(differences[defined].mean()) if defined.any() else 0.0
 
 
-def _standing(column: _Column, p: FloatArray | None, chance: Sequence[str]) -> Standing:
+def _standing(column: Column, p: FloatArray | None, chance: Sequence[str]) -> Standing:
     values, methods = column.values, column.methods
     defined = (~np.isnan(values)).sum(axis=0)
     sums = np.nansum(values, axis=0)

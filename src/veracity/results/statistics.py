@@ -30,9 +30,37 @@ def bootstrap_intervals(
         counts = weights @ defined
         with np.errstate(invalid="ignore"):
             found[start:stop] = (weights @ filled) / counts
+    return _percentiles(found, level)
+
+
+def cluster_intervals(
+    clusters: Sequence[FloatArray], *, draws: int = 2000, level: float = 0.95, seed: int = 0
+) -> FloatArray:
+    """Percentile intervals of the column means where rows come in clusters, such as the texts of
+    one retrained model: clusters are drawn, then rows within each. [(n, k), …] → (k, 2)"""
+    filled = [c for c in clusters if len(c)]
+    if not filled:
+        return np.full((clusters[0].shape[1] if clusters else 0, 2), np.nan)
+    rng = np.random.default_rng(seed)
+    sums, counts = (np.zeros((draws, filled[0].shape[1])) for _ in range(2))
+    for _ in filled:
+        drawn = rng.integers(len(filled), size=draws)
+        for place, rows in enumerate(filled):
+            chosen = np.flatnonzero(drawn == place)
+            n = len(rows)
+            weights = rng.multinomial(n, np.full(n, 1 / n), size=len(chosen)).astype(float)
+            defined = ~np.isnan(rows)
+            sums[chosen] += weights @ np.where(defined, rows, 0.0)
+            counts[chosen] += weights @ defined
+    with np.errstate(invalid="ignore"):
+        return _percentiles(sums / counts, level)
+
+
+def _percentiles(found: FloatArray, level: float) -> FloatArray:
+    """(draws, k) → (k, 2), each from the draws in which it is defined."""
     tail = (1 - level) / 2
-    result = np.full((k, 2), np.nan)
-    for column in range(k):
+    result = np.full((found.shape[1], 2), np.nan)
+    for column in range(found.shape[1]):
         usable = found[:, column][~np.isnan(found[:, column])]
         if len(usable):
             result[column] = np.quantile(usable, [tail, 1 - tail])

@@ -46,11 +46,11 @@ def _verdict(s: Standing) -> Verdict:
     quantity = f"{s.metric} {s.name.replace('_', ' ')}"
     sentence = f"To {s.purpose}, use {best.method}: {quantity} {_figure(best)}."
     if tied:
-        sentence += f" Not told apart from it: {_listed(tied)}."
+        sentence += f" Not told apart from it: {listed(tied)}."
     elif len(s.entries) > 1:
         sentence += f" It leads every other method (corrected p < {LEVEL})."
     if useless:
-        sentence += f" Not shown to beat random scores: {_listed([e.method for e in useless])}."
+        sentence += f" Not shown to beat random scores: {listed([e.method for e in useless])}."
     if not any(e.is_chance for e in s.entries):
         sentence += " Nothing was compared with chance: add random_scores."
     return Verdict(s.model, s.purpose, s.metric, s.name, sentence, best.method, tied)
@@ -62,5 +62,6 @@ def _figure(e: Entry) -> str:
     return f"{e.mean:.3f} (95 % interval {e.low:.3f} to {e.high:.3f}, {e.n} texts)"
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """One, two and three."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,280 @@
+"""A dry run as one HTML file: which methods would have shown which cues."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+from markupsafe import Markup
+
+from ..core.attributions import ranking
+from ..core.changes import PLANTED
+from ..core.files import written_whole
+from ..results.dryrun import (
+    HALF,
+    Cell,
+    DryRun,
+    Findings,
+    Key,
+    Profile,
+    Trial,
+    findings,
+    headline,
+    remarks,
+)
+from ..results.guarantees import LUCK, REACH
+from . import plots
+from .agreement import AGREE, DISAGREE
+from .html import write_report
+from .pages import rendered
+from .sentences import Kept, Sentence, choose, explained
+from .showing import percent
+
+EXAMPLES = 4
+"""So many sentences are shown of each cue at each of the strengths."""
+
+ROOM = 2_500_000  # bytes for all of them
+EASY = 16
+"""So many words are read at a glance."""
+
+TOP = 3
+MOST_TRIED = 20
+SIGNS = {"exposes": "✓", "unclear": "?", "hides": "✗"}
+
+_Done = Callable[[Any], None]
+
+
+@dataclass(frozen=True)
+class Writing:
+    """How many of the audits' own reports are written."""
+
+    done: int
+    total: int
+    doing: str
+
+
+def write_dryrun(
+    dry: DryRun,
+    path: Path | None = None,
+    *,
+    found: Findings | None = None,
+    watch: _Done = lambda _: None,
+) -> Path:
+    """Put the page in the folder, or where it is asked for, and the audits' reports with them."""
+    path = path or dry.folder / "report.html"
+    scored = [t for t in dry.trials if t.status == "scored"]
+    stale = [t for t in scored if not _is_fresh(dry.folder / t.audit)]
+    for number, trial in enumerate(stale, start=1):
+        write_report(dry.run(trial))
+        watch(Writing(number, len(stale), trial.name))
+    content = build_dryrun(dry, path.parent, found).encode()
+    with written_whole(path) as file:
+        file.write(content)
+    return path
+
+
+def _is_fresh(audit: Path) -> bool:
+    report, summary = audit / "report.html", audit / "summaries.json"
+    return report.exists() and (
+        not summary.exists() or report.stat().st_mtime >= summary.stat().st_mtime
+    )
+
+
+def build_dryrun(dry: DryRun, place: Path | None = None, found: Findings | None = None) -> str:
+    """The whole page as text; links lead from the folder in which it will lie."""
+    found = found or findings(dry)
+    page = _Page(dry, found, place or dry.folder)
+    return rendered(
+        "dryrun.html",
+        page=page,
+        dry=dry,
+        asked=dry.asked,
+        found=found,
+        signs=SIGNS,
+        plots=plots,
+        half=HALF,
+        reach=REACH,
+        luck=LUCK,
+        agree=AGREE,
+        disagree=DISAGREE,
+    )
+
+
+@dataclass(frozen=True)
+class _Group:
+    """The columns of one cue, strongest first."""
+
+    title: str
+    cells: Sequence[Cell]
+
+
+@dataclass(frozen=True)
+class _CostRow:
+    profile: Profile
+    seconds_share: float
+    questions_share: float
+
+
+@dataclass(frozen=True)
+class _Contrast:
+    """One text in which one method shows the cue and another does not."""
+
+    cell: Cell
+    sentence: Sentence
+    shows: str
+    fails: str
+
+
+@dataclass(frozen=True)
+class _Example:
+    """Where it stands among the sentences of the page, and whose rows are drawn."""
+
+    number: int
+    rows: Sequence[int]
+    cue: str
+    shows: str
+    fails: str
+
+
+def _seen(sentence: Sentence, method: str) -> bool | None:
+    """Whether a planted word is among a method's top words, as the metric counts it."""
+    scores = sentence.scores.get(method)
+    known = sentence.example.truths.get(PLANTED)
+    if scores is None or not known:
+        return None
+    top = ranking(scores, "abs")[:TOP]
+    return bool(np.logical_or.reduce(known)[top].any() and scores.any())
+
+
+def _is_right(sentence: Sentence) -> bool:
+    answers = sentence.probabilities
+    return answers is not None and int(np.argmax(answers)) == sentence.example.label
+
+
+@dataclass(frozen=True)
+class _Page:
+    """What the template asks for."""
+
+    dry: DryRun
+    found: Findings
+    place: Path
+
+    @property
+    def headline(self) -> str:
+        return headline(self.dry, self.found)
+
+    @property
+    def remarks(self) -> list[str]:
+        return remarks(self.dry, self.found)
+
+    @cached_property
+    def groups(self) -> list[_Group]:
+        cues = list(dict.fromkeys(cell.cue for cell in self.found.cells))
+        return [
+            _Group(self.dry.title(cue), [c for c in self.found.cells if c.cue == cue])
+            for cue in cues
+        ]
+
+    @property
+    def panels(self) -> list[plots.Rise]:
+        """A plot per method, if there is more than one strength to plot."""
+        if len({cell.strength for cell in self.found.cells}) < 2:
+            return []
+        titles = {cell.cue: self.dry.title(cell.cue) for cell in self.found.cells}
+        return [plots.rise(p, self.found.cells, titles) for p in self.found.profiles]
+
+    @property
+    def cues(self) -> list[tuple[str, str]]:
+        """The cues in the plots, with the shape of their marks."""
+        return [(g.title, plots.shape(i)) for i, g in enumerate(self.groups)]
+
+    @property
+    def has_decoys(self) -> bool:
+        return any(p.decoys is not None for p in self.found.profiles)
+
+    @property
+    def costs(self) -> list[_CostRow]:
+        ordered = sorted(self.found.profiles, key=lambda p: p.seconds)
+        seconds = plots.shares([p.seconds for p in ordered])
+        questions = plots.shares([p.questions for p in ordered])
+        return [_CostRow(*row) for row in zip(ordered, seconds, questions, strict=True)]
+
+    def link(self, trial: Trial) -> str:
+        """The audit's own report, as seen from this page."""
+        target = self.dry.folder.resolve() / trial.audit / "report.html"
+        return quote(os.path.relpath(target, self.place.resolve()).replace(os.sep, "/"))
+
+    # ---- sentences --------------------------------------------------------------------------
+
+    @cached_property
+    def contrast(self) -> _Contrast | None:
+        """The text that tells best apart a method that shows a cue and one that does not."""
+        shows = next((p.method for p in self.found.methods if p.exposes), None)
+        if shows is None:
+            return None
+        pairs = [
+            (cell.sights[shows].share - sight.share, cell, sight.method)
+            for cell in self.found.cells
+            for sight in cell.sights.values()
+            if shows in cell.sights and any(p.method == sight.method for p in self.found.methods)
+        ]
+        for gap, cell, fails in sorted(pairs, key=lambda pair: -pair[0])[:MOST_TRIED]:
+            if gap <= 0:
+                break
+            for s in self._texts(cell):
+                known = _seen(s, shows), _seen(s, fails)
+                if known == (True, False) and not s.ngrams.keys() & {shows, fails}:
+                    return _Contrast(cell, s, shows, fails)
+        return None
+
+    def _texts(self, cell: Cell) -> list[Sentence]:
+        """Short ones first, of those that the model reads as the cue says."""
+        sentences = [s for s in self._explained[cell.key] if _is_right(s)]
+        return sorted(sentences, key=lambda s: abs(s.example.input.n_features - EASY))
+
+    @cached_property
+    def _explained(self) -> dict[Key, Sequence[Sentence]]:
+        """The texts of each cue's first trial."""
+        return {c.key: explained(self.dry.run(c.trials[0]))[0].sentences for c in self.found.cells}
+
+    @cached_property
+    def kept(self) -> Kept:
+        """A few texts of every scored cue, with what every method said of them."""
+        groups = [f"{self.dry.title(c.cue)} ({percent(c.strength)})" for c in self.found.cells]
+        kept = Kept(groups, self.methods, self.dry.asked["data"]["labels"], ROOM, "cue")
+        for place, cell in enumerate(self.found.cells):
+            chosen = choose(self._explained[cell.key], EXAMPLES, seed=cell.trials[0].seed)
+            one = self.contrast
+            if one is not None and one.cell is cell:
+                chosen = [one.sentence, *(s for s in chosen if s is not one.sentence)]
+            for s in chosen:
+                # the same text carries another cue elsewhere
+                kept.add(s, place, f"{cell.trials[0].name} {s.example.id}")
+        return kept
+
+    @property
+    def example(self) -> _Example | None:
+        """The contrast as the script draws it."""
+        one = self.contrast
+        if one is None:
+            return None
+        place = self.found.cells.index(one.cell)
+        number = next((i for i, x in enumerate(self.kept.items) if x["model"] == place), None)
+        if number is None:
+            return None
+        rows = [self.methods.index(m) for m in (one.shows, one.fails)]
+        return _Example(number, rows, self.kept.groups[place], one.shows, one.fails)
+
+    @property
+    def data(self) -> Markup:
+        return Markup(self.kept.json)
+
+    @property
+    def methods(self) -> list[str]:
+        return [p.method for p in self.found.profiles]

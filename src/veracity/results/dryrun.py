@@ -1,0 +1,626 @@
+"""A dry run read back: which methods showed which cues, and how sure that is."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from ..core.changes import DECOY, MANIPULATION, PLANTED, UNTOUCHED
+from ..core.errors import RunError
+from ..core.files import written_whole
+from ..core.inputs import FloatArray
+from .guarantees import LUCK, Reliance
+from .run import Cost, Run, timestamp, versions
+from .standings import Column, Standing, columns_of, compare_all
+from .statistics import cluster_intervals
+from .verdicts import listed
+
+FILE = "dryrun.json"
+FORMAT = 1
+
+HALF = 0.5
+"""A reader who looks at one text should see the cue more often than not."""
+
+ONE_SIDED = 0.5
+"""Marks that are shown so differently were not learnt alike."""
+
+Status = Literal["scored", "not learnt", "learnt in part", "too few texts", "no place"]
+Sees = Literal["exposes", "unclear", "hides"]
+Key = tuple[str, float]  # a cue's name and its strength
+
+
+# ---- the folder -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One model, trained on data with one cue, and whether its explanations can be held to it."""
+
+    name: str
+    cue: str
+    strength: float
+    seed: int
+    changes: str
+    status: Status
+    why: str
+    trained_on: int = 0
+    tested_on: int = 0
+    carriers: int = 0
+    texts: int = 0
+    accuracy: float = math.nan
+    bound: float = math.nan
+    ceiling: float = math.nan
+    required: float = math.nan
+    luck: float = math.nan
+    epochs: int = 0
+    training_seconds: float = 0.0
+    audit_seconds: float = 0.0
+    model: str = ""
+    audit: str = ""
+
+    @property
+    def key(self) -> Key:
+        return self.cue, self.strength
+
+
+@dataclass(frozen=True)
+class DryRun:
+    """The folder of one dry run: what was asked, and the trials that are done."""
+
+    folder: Path
+    asked: Mapping[str, Any]
+    made: Mapping[str, Any]
+    done: Mapping[str, Trial]
+
+    @classmethod
+    def start(cls, folder: Path, asked: Mapping[str, Any]) -> DryRun:
+        """A new dry run, or the one in this folder if it was made of the same."""
+        if not (folder / FILE).exists():
+            fresh = cls(folder, asked, {"created": timestamp(), "versions": versions()}, {})
+            fresh._write()
+            return fresh
+        before = cls.open(folder)
+        now = json.loads(json.dumps(asked))
+        changed = [k for k, v in now["same"].items() if before.asked["same"].get(k) != v]
+        if changed:
+            raise RunError(
+                f"{folder} holds a dry run with another {' and another '.join(changed)}. Choose "
+                "another folder with --out, or delete that one"
+            )
+        if before.asked["methods"] == now["methods"]:
+            return cls(folder, asked, before.made, before.done)._kept()
+        # other methods are asked of the same models: audits go on from what they hold
+        return cls(folder, asked, before.made, {})._kept()
+
+    def _kept(self) -> DryRun:
+        self._write()
+        return self
+
+    @classmethod
+    def is_here(cls, folder: Path) -> bool:
+        return (folder / FILE).is_file()
+
+    @classmethod
+    def open(cls, folder: str | Path) -> DryRun:
+        """A dry run that was written before."""
+        path = Path(folder) / FILE
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            if content["format"] != FORMAT:
+                raise RunError(
+                    f"{path} has format {content['format']}; this version reads {FORMAT}. "
+                    "Install the version of veracity that wrote it"
+                )
+            trials = {t["name"]: _trial(t) for t in content["trials"]}
+            return cls(Path(folder), content["asked"], content["made"], trials)
+        except FileNotFoundError:
+            raise RunError(
+                f"expected a dry run with a {FILE} in {folder}; there is none. "
+                "Make one with `veracity dryrun`"
+            ) from None
+        except (ValueError, KeyError, TypeError) as error:
+            raise RunError(f"{path} is damaged ({error}). Restore it, or run again") from None
+
+    def with_trial(self, trial: Trial) -> DryRun:
+        """The same with one more trial, written down."""
+        more = replace(self, done={**self.done, trial.name: trial})
+        more._write()
+        return more
+
+    def _write(self) -> None:
+        rows = [
+            {k: None if isinstance(v, float) and math.isnan(v) else v for k, v in asdict(t).items()}
+            for t in self.done.values()
+        ]
+        content = {"format": FORMAT, "asked": self.asked, "made": self.made, "trials": rows}
+        with written_whole(self.folder / FILE) as file:
+            file.write(json.dumps(content, indent=1, ensure_ascii=False).encode())
+
+    @cached_property
+    def trials(self) -> list[Trial]:
+        """Those of what was asked last, in its order."""
+        return [self.done[name] for name in self.asked["trials"] if name in self.done]
+
+    @property
+    def missing(self) -> int:
+        """How many trials have not been made yet."""
+        return len(self.asked["trials"]) - len(self.trials)
+
+    def title(self, cue: str) -> str:
+        """What a cue is called in a sentence."""
+        return str(self.asked["cues"][cue]["title"])
+
+    def run(self, trial: Trial) -> Run:
+        """The audit of a scored trial."""
+        return Run.open(self.folder / trial.audit)
+
+
+def _trial(content: Mapping[str, Any]) -> Trial:
+    floats = {f.name for f in fields(Trial) if f.type == "float"}
+    known: dict[str, Any] = {
+        k: math.nan if v is None and k in floats else v for k, v in content.items()
+    }
+    return Trial(**known)
+
+
+def judged(reliance: Reliance) -> tuple[Status, str]:
+    """What a model's accuracy allows to say about a cue, in a sentence."""
+    seen = f"accuracy {reliance.accuracy:.3f} on {reliance.n} texts"
+    if reliance.forced:
+        return "scored", reliance.sentence
+    if reliance.accuracy >= reliance.required - 1e-9:
+        return "too few texts", f"{seen} cannot rule out luck ({reliance.luck:.2g})"
+    needed = f"{reliance.required:.3f} would force it to use the cue"
+    if reliance.luck > LUCK:
+        return "not learnt", f"the model did not learn this cue: {seen}, where {needed}"
+    return "learnt in part", f"the model learnt this cue in part only: {seen}, where {needed}"
+
+
+# ---- what it says ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Sight:
+    """How often one method shows one cue among its top words."""
+
+    method: str
+    share: float
+    low: float
+    high: float
+    sees: Sees
+    n: int
+    first: float
+    rank: float
+    standing: str
+    """best, tied with the best, or nothing."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cue at one strength, and what every method showed of it."""
+
+    cue: str
+    strength: float
+    trials: tuple[Trial, ...]
+    chance: float
+    chance_low: float
+    chance_high: float
+    sights: Mapping[str, Sight]
+    by_mark: Mapping[int, float]
+    """In how many texts with each label's mark the methods show it, averaged over methods."""
+
+    @property
+    def key(self) -> Key:
+        return self.cue, self.strength
+
+    @property
+    def one_sided(self) -> bool:
+        """Whether the model seems to know one mark and to go by its absence for the other."""
+        return bool(self.by_mark) and np.ptp(list(self.by_mark.values())) >= ONE_SIDED
+
+
+@dataclass(frozen=True)
+class Share:
+    """A mean beside what a random map would get, and the interval of their difference."""
+
+    mean: float
+    expected: float
+    low: float
+    high: float
+
+    @property
+    def above(self) -> bool:
+        return self.low > 0
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One method over all cues."""
+
+    method: str
+    baseline: bool
+    worst: float
+    mean: float
+    exposes: tuple[Key, ...]
+    unclear: tuple[Key, ...]
+    hides: tuple[Key, ...]
+    first: float
+    rank: float
+    planted: Share
+    decoys: Share | None
+    precision: float
+    recall: float
+    misleading: float
+    tied_with_best: bool
+    is_best: bool
+    seconds: float
+    questions: float
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Everything that a dry run says, methods by their worst case."""
+
+    cells: tuple[Cell, ...]
+    left_out: tuple[tuple[Key, tuple[Trial, ...]], ...]
+    profiles: tuple[Profile, ...]
+    seeds: int
+    comparisons: int
+
+    @property
+    def methods(self) -> list[Profile]:
+        """Those that look at the model."""
+        return [p for p in self.profiles if not p.baseline]
+
+
+def findings(dry: DryRun) -> Findings:
+    """All cells, methods and comparisons, from the audits alone."""
+    scored = [t for t in dry.trials if t.status == "scored"]
+    runs = {t.name: dry.run(t) for t in scored}
+    keys = list(dict.fromkeys(t.key for t in dry.trials))
+    left_out = tuple(
+        (key, tuple(t for t in dry.trials if t.key == key and t.status != "scored"))
+        for key in keys
+        if any(t.key == key and t.status != "scored" for t in dry.trials)
+    )
+    methods = list(dict.fromkeys(m for run in runs.values() for m in run.explainers))
+    if not methods:
+        return Findings((), left_out, (), 0, 0)
+    tables = {t.name: _read(runs[t.name], methods) for t in scored}
+    by_key = {key: [t for t in scored if t.key == key] for key in keys}
+    by_key = {key: trials for key, trials in by_key.items() if trials}
+    baselines = [
+        m
+        for m in methods
+        if any(r.asked["explainers"].get(m, {}).get("baseline") for r in runs.values())
+    ]
+    standings = _standings(tables, by_key, methods, baselines)
+    cells = tuple(
+        _cell(
+            key,
+            trials,
+            [tables[t.name] for t in trials],
+            methods,
+            baselines,
+            standings[_name(key)],
+        )
+        for key, trials in by_key.items()
+    )
+    costs = [cost for run in runs.values() for cost in run.costs()]
+    profiles = [
+        _profile(m, m in baselines, cells, list(tables.values()), place, standings[""], costs)
+        for place, m in enumerate(methods)
+    ]
+    profiles.sort(key=lambda p: (p.baseline, -p.worst, -p.mean))
+    pairs = math.comb(len(methods), 2)
+    seeds = len({t.seed for t in scored})
+    return Findings(cells, left_out, tuple(profiles), seeds, pairs * len(standings))
+
+
+_QUANTITIES = {
+    "seen": ("exposure", "seen"),
+    "first": ("exposure", "first"),
+    "rank": ("exposure", "rank"),
+    "chance": ("exposure", "chance"),
+    "planted": (f"attribution_mass(truth={PLANTED})", "mass"),
+    "planted_share": (f"attribution_mass(truth={PLANTED})", "share"),
+    "decoys": (f"attribution_mass(truth={DECOY})", "mass"),
+    "decoys_share": (f"attribution_mass(truth={DECOY})", "share"),
+    "precision": ("selection", "precision"),
+    "recall": ("selection", "recall"),
+    "misleading": ("selection", "misleading"),
+}
+METRICS = tuple(dict.fromkeys(metric for metric, _ in _QUANTITIES.values()))
+"""What every audit of a dry run measures; decoys only where there are some."""
+
+_Table = Mapping[str, FloatArray]  # each (texts, methods); NaN where nothing was scored
+
+
+def _read(run: Run, methods: Sequence[str]) -> _Table:
+    (model,) = run.models
+    found = {(c.metric, c.name): c for c in columns_of(run, run.scores(), model)}
+    examples = found["exposure", "seen"].examples
+    table = {
+        name: _spread(found.get(place), methods, len(examples))
+        for name, place in _QUANTITIES.items()
+    }
+    marks = {e.id: e.facts.get(MANIPULATION, UNTOUCHED) for e in run.examples()}
+    given = [math.nan if marks[i] == UNTOUCHED else float(marks[i]) for i in examples]
+    return {**table, "mark": np.array(given)[:, None]}
+
+
+def _spread(column: Column | None, methods: Sequence[str], n: int) -> FloatArray:
+    """A column with a place for every method of the dry run."""
+    values = np.full((n, len(methods)), np.nan)
+    if column is not None:
+        values[:, [methods.index(m) for m in column.methods]] = column.values
+    return values
+
+
+def _name(key: Key) -> str:
+    return f"{key[0]} {key[1]:g}"
+
+
+def _standings(
+    tables: Mapping[str, _Table],
+    by_key: Mapping[Key, Sequence[Trial]],
+    methods: Sequence[str],
+    baselines: Sequence[str],
+) -> dict[str, Standing]:
+    """All pairs of methods on each cue and, under no name, on all together: one Holm family."""
+    seen = {"": np.concatenate([t["seen"] for t in tables.values()])}
+    for key, trials in by_key.items():
+        seen[_name(key)] = np.concatenate([tables[t.name]["seen"] for t in trials])
+    found = compare_all(seen, methods, chance=baselines)
+    return {s.name: s for s in found}
+
+
+def _cell(
+    key: Key,
+    trials: Sequence[Trial],
+    tables: Sequence[_Table],
+    methods: Sequence[str],
+    baselines: Sequence[str],
+    standing: Standing,
+) -> Cell:
+    clusters = [np.column_stack([t["seen"], t["chance"][:, 0]]) for t in tables]
+    bounds = cluster_intervals(clusters)
+    together = np.concatenate(clusters)
+    chance = float(np.nanmean(together[:, -1]))
+    entries = {e.method: e for e in standing.entries}
+    sights = {}
+    for i, method in enumerate(methods):
+        values = together[:, i]
+        if np.isnan(values).all():
+            continue
+        low, high = map(float, bounds[i])
+        entry = entries[method]
+        sights[method] = Sight(
+            method,
+            float(np.nanmean(values)),
+            low,
+            high,
+            sees(low, high, float(bounds[-1, 0]), float(bounds[-1, 1])),
+            int((~np.isnan(values)).sum()),
+            _mean([t["first"][:, i] for t in tables]),
+            _mean([t["rank"][:, i] for t in tables]),
+            "best" if entry.is_best else "tied" if entry.tied_with_best else "",
+        )
+    looking = [i for i, method in enumerate(methods) if method not in baselines]
+    marks = np.concatenate([t["mark"][:, 0] for t in tables])
+    by_mark = {
+        int(mark): _mean([together[marks == mark][:, i] for i in looking])
+        for mark in np.unique(marks[~np.isnan(marks)])
+        if looking
+    }
+    return Cell(
+        *key,
+        tuple(trials),
+        chance,
+        float(bounds[-1, 0]),
+        float(bounds[-1, 1]),
+        sights,
+        by_mark,
+    )
+
+
+def sees(low: float, high: float, chance_low: float, chance_high: float) -> Sees:
+    """Whether an interval lies above one half and what chance shows, below, or neither."""
+    if low > max(HALF, chance_high):
+        return "exposes"
+    return "hides" if high < max(HALF, chance_low) else "unclear"
+
+
+def _profile(
+    method: str,
+    baseline: bool,
+    cells: Sequence[Cell],
+    tables: Sequence[_Table],
+    place: int,
+    overall: Standing,
+    costs: Sequence[Cost],
+) -> Profile:
+    shown = [(cell.key, cell.sights[method]) for cell in cells if method in cell.sights]
+    shares = [sight.share for _, sight in shown] or [math.nan]
+    entry = next(e for e in overall.entries if e.method == method)
+    mine = [c for c in costs if c.explainer == method and c.examples]
+    explained = sum(c.examples for c in mine) or math.nan
+
+    def where(verdict: Sees) -> tuple[Key, ...]:
+        return tuple(key for key, sight in shown if sight.sees == verdict)
+
+    def mean(name: str) -> float:
+        return _mean([t[name][:, place] for t in tables])
+
+    return Profile(
+        method,
+        baseline,
+        min(shares),
+        float(np.mean(shares)),
+        where("exposes"),
+        where("unclear"),
+        where("hides"),
+        mean("first"),
+        mean("rank"),
+        _against_share(tables, "planted", place),
+        _against_share(tables, "decoys", place) if not math.isnan(mean("decoys")) else None,
+        mean("precision"),
+        mean("recall"),
+        mean("misleading"),
+        entry.tied_with_best,
+        entry.is_best,
+        sum(c.seconds for c in mine) / explained,
+        sum(c.questions for c in mine) / explained,
+    )
+
+
+def _against_share(tables: Sequence[_Table], kind: str, place: int) -> Share:
+    """Attr% beside the words' own share, on the texts where both are defined."""
+    pairs = [np.column_stack([t[kind][:, place], t[f"{kind}_share"][:, place]]) for t in tables]
+    pairs = [p[~np.isnan(p).any(axis=1)] for p in pairs]
+    bounds = cluster_intervals([p[:, :1] - p[:, 1:] for p in pairs])
+    together = np.concatenate(pairs)
+    if not len(together):
+        return Share(math.nan, math.nan, math.nan, math.nan)
+    mean, expected = together.mean(axis=0)
+    return Share(float(mean), float(expected), float(bounds[0, 0]), float(bounds[0, 1]))
+
+
+def _mean(columns: Sequence[FloatArray]) -> float:
+    values = np.concatenate(columns)
+    defined = values[~np.isnan(values)]
+    return float(defined.mean()) if len(defined) else math.nan
+
+
+# ---- in words -------------------------------------------------------------------------------
+
+MOST_NAMED = 3
+
+
+def headline(dry: DryRun, found: Findings) -> str:
+    """The answer to "would this method have shown me that my model cheats?"."""
+    n = len(found.cells)
+    if not n:
+        return (
+            "Nothing can be said yet: no trial has been scored."
+            if dry.missing or not dry.trials
+            else "Nothing can be said: the model learnt none of the cues so well that it must have "
+            "used them."
+        )
+    cues = "the one planted cue" if n == 1 else f"all {n} planted cues"
+    best = max(len(p.exposes) for p in found.methods) if found.methods else 0
+    leaders = [p.method for p in found.methods if len(p.exposes) == best]
+    if not best:
+        return f"No method would have shown you {cues if n == 1 else f'any of {n} planted cues'}."
+    if best == n:
+        return f"{listed(leaders)} would have shown you {cues}."
+    verb = "came closest" if len(leaders) == 1 else "come closest"
+    return f"No method would have shown you {cues}; {listed(leaders)} {verb} with {best} of {n}."
+
+
+def remarks(dry: DryRun, found: Findings) -> list[str]:
+    """What else a reader must know, most important first."""
+    said = []
+    hiding = sorted((p for p in found.methods if p.hides), key=lambda p: -len(p.hides))
+    n = len(found.cells)
+    said += [
+        f"{p.method} hid {len(p.hides)} of {n}: {named(dry, p.hides)}." for p in hiding[:MOST_NAMED]
+    ]
+    if len(hiding) > MOST_NAMED:
+        rest = [f"{p.method} ({len(p.hides)} of {n})" for p in hiding[MOST_NAMED:]]
+        said.append(f"Cues were hidden also by {listed(rest)}.")
+    nobody = [c.key for c in found.cells if all(c.key not in p.exposes for p in found.methods)]
+    if nobody:
+        said.append(f"No method exposed {named(dry, nobody)}.")
+    if n and not hiding:
+        said.append("No method hid any of them for sure.")
+    said += _about_sides(dry, [c for c in found.cells if c.one_sided])
+    if any(p.decoys is not None for p in found.methods):
+        said.append(_about_decoys([p for p in found.methods if p.decoys and p.decoys.above]))
+    said += _about_unscored(dry, [t for _, trials in found.left_out for t in trials])
+    if found.seeds == 1:
+        said.append(
+            "One seed only: intervals speak of other texts, not of other trainings. Give --seeds 3 "
+            "for that."
+        )
+    if dry.missing:
+        said.append(
+            f"{dry.missing} of {len(dry.asked['trials'])} trials are still missing: the same "
+            "command goes on with them."
+        )
+    return said
+
+
+def _about_decoys(tempted: Sequence[Profile]) -> str:
+    if not tempted:
+        return "No method gave decoys more weight than their share of the words."
+    excess = sorted(
+        ((p.decoys.mean - p.decoys.expected, p.method, p.decoys) for p in tempted if p.decoys),
+        reverse=True,
+        key=lambda one: one[0],
+    )
+    parts = [
+        f"{method} ({100 * share.mean:.0f} % of its weight on {100 * share.expected:.0f} % of "
+        "the words)"
+        for _, method, share in excess[:MOST_NAMED]
+    ]
+    if len(excess) > MOST_NAMED:
+        parts.append(f"{len(excess) - MOST_NAMED} more")
+    return f"Led astray by decoys, words that look alike and tell nothing: {listed(parts)}."
+
+
+def _about_sides(dry: DryRun, cells: Sequence[Cell]) -> list[str]:
+    """Of every cue that was learnt from one side, one sentence."""
+    said = []
+    for cue in dict.fromkeys(c.cue for c in cells):
+        mine = [c for c in cells if c.cue == cue]
+        marks = dry.asked["cues"][cue].get("marks", ())
+        shares = sorted(mine[0].by_mark.items(), key=lambda one: -one[1])
+        parts = [
+            f"{100 * share:.0f} % of texts with “{marks[mark] if mark < len(marks) else mark}”"
+            for mark, share in shares
+        ]
+        said.append(
+            f"Learnt from one side: {named(dry, [c.key for c in mine])}. Methods show it in "
+            f"{listed(parts)}: the model seems to know the first and to go by its absence, and "
+            "what is absent has no colour."
+        )
+    return said
+
+
+def _about_unscored(dry: DryRun, trials: Sequence[Trial]) -> list[str]:
+    """One sentence for each cue and reason."""
+    groups: dict[tuple[str, str], list[Trial]] = {}
+    for trial in trials:
+        groups.setdefault((trial.cue, trial.status), []).append(trial)
+    said = []
+    for members in groups.values():
+        keys = list(dict.fromkeys(t.key for t in members))
+        all_of = [t for t in dry.trials if t.key in keys]
+        some = "" if len(members) == len(all_of) else f" in {len(members)} of {len(all_of)} trials"
+        lowest = min(members, key=lambda t: t.accuracy)
+        more = f" (the lowest of {len(members)} trainings)" if len(members) > 1 else ""
+        said.append(f"Not scored{some}: {named(dry, keys)}; {lowest.why}{more}.")
+    return said
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
+
+
+def named(dry: DryRun, keys: Sequence[Key]) -> str:
+    """Cues with their strengths: articles (100 %, 90 %), a phrase (90 %)."""
+    by_cue: dict[str, list[float]] = {}
+    for cue, strength in keys:
+        by_cue.setdefault(cue, []).append(strength)
+    return ", ".join(
+        f"{dry.title(cue)} ({', '.join(map(_percent, strengths))})"
+        for cue, strengths in by_cue.items()
+    )
