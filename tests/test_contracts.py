@@ -116,7 +116,8 @@ def same(one: Run, other: Run) -> None:
 
 # audits of many parts are slow; what these models add to them is in tests of their own
 @pytest.mark.parametrize(
-    "model_name", [m for m in MODELS if m not in ("hierarchical", "rationale_rl")]
+    "model_name",
+    [m for m in MODELS if m not in ("hierarchical", "rationale_rl", "rationale_cr")],
 )
 def test_batch_size_order_and_workers_do_not_matter(
     model_name: str, mixed: Dataset, tmp_path: Path, request: Any

@@ -154,7 +154,7 @@ def test_words_that_recur_are_multiplied_once_and_count_each_time() -> None:
 
 
 def test_gradients_of_the_fast_recurrence_are_those_of_its_values() -> None:
-    cell: Any = filled(RecurrentConvolution(4, 3), 1).double()
+    cell: Any = filled(RecurrentConvolution(4, 2), 1).double()
     values, read = some_batch(3, torch.float64)
     order = Order.of(read)
     leaf = order.taken(values).requires_grad_(True)
@@ -442,6 +442,23 @@ def test_rules_that_follow_a_network_back_meet_every_step(spec: str, made: Split
         with Relevance(LayerRule()):
             found = model.logits(embedded)
     assert torch.allclose(found, expected, atol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:deep_lift")  # what opens a gate has no quotient
+@pytest.mark.parametrize("method", ["rationale", "gradient", "lrp", "deep_lift", "occlusion"])
+@pytest.mark.parametrize("spec", [KINDS[0], KINDS[5]])
+def test_explanations_do_not_depend_on_neighbours(spec: str, method: str, made: Splits) -> None:
+    model: Any = architectures.make(spec).start(made.train, seed=1)
+    filled(model.network, 3)
+    texts = [
+        *sorted((e.input for e in made.test), key=lambda t: t.n_features)[:4:2],
+        words("great"),
+    ]
+    together = veracity.explain(model, texts, method, target=1)
+    assert any(a.scores.any() for a in together)
+    for text, a in zip(texts, together, strict=True):
+        alone = veracity.explain(model, [text], method, target=1)[0]
+        assert alone.scores == pytest.approx(a.scores, abs=1e-5)
 
 
 @pytest.mark.parametrize("spec", KINDS)

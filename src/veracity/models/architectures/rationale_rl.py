@@ -16,10 +16,10 @@ from ..rationales import RationaleArchitecture, RationaleNetwork, penalties
 class RationaleRl(RationaleArchitecture):
     """Reads the words it chose: each gate is open or shut by chance, learnt by REINFORCE.
 
-    `baseline=none` holds every choice to account for all that its batch costs. A pooled penalty
-    then teaches next to nothing: hardly any of it is due to one review. `baseline=others` holds a
-    choice to account for the difference that its own review makes to the batch, which has the same
-    mean and far less noise.
+    `baseline=none` holds every choice to account for all that its batch costs, and each review for
+    the whole pooled penalty, of which hardly anything is due to it. `baseline=others` holds a
+    choice to account for the difference that its own review makes to the batch: the gradient of the
+    batch's loss, with far less noise.
     """
 
     baseline: Literal["none", "others"] = "none"
