@@ -9,6 +9,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from .auditing import audit, explain
+    from .auditing.suspects import suspects
     from .data import load_data
     from .models import load_model
     from .reports.html import write_report
@@ -18,10 +19,11 @@ _WHERE = {
     "explain": "auditing",
     "load_data": "data",
     "load_model": "models",
+    "suspects": "auditing.suspects",
     "write_report": "reports.html",
 }
 
-__all__ = ["__version__", "audit", "explain", "load_data", "load_model", "write_report"]
+__all__ = ["__version__", "audit", "explain", "load_data", "load_model", "suspects", "write_report"]
 
 
 def __getattr__(name: str) -> Any:
