@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import t
+from scipy.stats import norm
 
 from conftest import WordWeights
 from veracity.auditing import suspects as module
 from veracity.auditing.looks import CAPITALS, INITIAL, Looks, Words
-from veracity.auditing.meaning import Meaning, expected_weights, spreads
+from veracity.auditing.meaning import PENALTIES, STEADY, Meaning, beyond, expected
 from veracity.auditing.suspects import Suspects, after_looks, needed, suspects
 from veracity.changes import changed
 from veracity.changes.insert import Insert
@@ -103,70 +103,83 @@ def test_a_word_is_left_out_of_what_is_expected_of_it() -> None:
     names = [f"w{i}" for i in range(40)]
     vectors = rng.normal(size=(40, 5))
     meaning = Meaning.from_vectors(names, dict(zip(names, vectors, strict=True)))
-    weights = vectors[:, 0] + 0.1 * rng.normal(size=40)
+    values = vectors[:, 0] + 0.1 * rng.normal(size=40)
     texts = np.full(40, 50)
-    expected = expected_weights(meaning, weights, texts)
-    assert np.corrcoef(expected, weights)[0, 1] > 0.8
-    # the slow way, with the same penalty: the others alone, for some words
+    (told,) = expected(meaning, values[None], texts)
+    assert np.corrcoef(told, values)[0, 1] > 0.8
+    # the slow way: a regression on the others alone, for every word, with one of the penalties
     likeness = meaning.likeness(np.arange(40), np.arange(40))
-    noise = 1 + module_noise(texts)
-    misses = []
-    for penalty in np.array([10.0**p for p in np.arange(-1.5, 2.1, 0.5)]):
-        told = []
+    noise = np.diag(1 + STEADY / texts)
+    apart = []
+    for penalty in PENALTIES:
+        slow = []
         for i in range(40):
             rest = np.delete(np.arange(40), i)
-            inverse = np.linalg.solve(
-                likeness[np.ix_(rest, rest)] + penalty * np.diag(noise[rest]), weights[rest]
-            )
-            told.append(likeness[i, rest] @ inverse)
-        misses.append(np.abs(np.array(told) - expected).max())
-    assert min(misses) < 1e-8
-    changed_own = weights.copy()
-    changed_own[3] = 0.0
-    again = expected_weights(meaning, changed_own, texts)
-    assert again[3] == pytest.approx(expected[3], abs=0.05)
-
-
-def module_noise(texts: Any) -> Any:
-    from veracity.auditing.meaning import STEADY
-
-    return STEADY / texts
+            inside = likeness[np.ix_(rest, rest)] + penalty * noise[np.ix_(rest, rest)]
+            slow.append(likeness[i, rest] @ np.linalg.solve(inside, values[rest]))
+        apart.append(np.abs(np.array(slow) - told).max())
+    assert min(apart) < 1e-8
+    # words beyond those that are learnt from are told by the same rule
+    assert expected(meaning, np.stack([values, -values]), texts)[1] == pytest.approx(-told)
 
 
 def test_words_without_vectors_are_expected_to_weigh_nothing() -> None:
     meaning = Meaning.from_vectors(["a", "b", "c", "d"], {})
-    assert not expected_weights(meaning, np.ones(4), np.full(4, 10)).any()
+    assert not expected(meaning, np.ones((1, 4)), np.full(4, 10)).any()
     assert not len(meaning.nearest(0, np.arange(4), 3))
 
 
-def test_spreads_follow_frequency_and_never_vanish() -> None:
-    rng = np.random.default_rng(0)
-    texts = np.repeat([10, 1000], 400)
-    excess = rng.normal(size=800) * np.where(texts == 10, 2.0, 0.5)
-    found = spreads(excess, texts, least=0.0)
-    assert found[:100].mean() == pytest.approx(2.0, rel=0.15)
-    assert found[-100:].mean() == pytest.approx(0.5, rel=0.15)
-    assert (spreads(np.zeros(5), np.arange(5), least=0.1) == 0.1).all()
+def test_only_what_goes_further_than_warranted_on_its_own_side_counts() -> None:
+    found = np.array([2.0, 2.0, 2.0, -2.0, 1.0, 0.0])
+    warranted = np.array([0.0, 0.5, -3.0, -1.5, 1.5, 1.0])
+    assert beyond(found, warranted).tolist() == [2.0, 1.5, 2.0, -0.5, 0.0, 0.0]
 
 
 # ---- many looks -----------------------------------------------------------------------------
 
 
 def test_many_looks_are_paid_for() -> None:
-    one = 2 * t.sf(5.0, module.TAIL)
-    assert after_looks(5.0, 1) == pytest.approx(one)
-    assert after_looks(5.0, 2) == pytest.approx(1 - (1 - one) ** 2)
-    assert after_looks(5.0, 1000) == pytest.approx(1 - (1 - one) ** 1000)
-    assert after_looks(0.0, 10) == pytest.approx(1.0)
+    texts, score = 400, module.TOLERANCE + 0.15  # three standard errors of 1 / 20
+    one = norm.sf(3.0)
+    assert after_looks(score, texts, 1) == pytest.approx(one)
+    assert after_looks(score, texts, 2) == pytest.approx(1 - (1 - one) ** 2)
+    assert after_looks(score, texts, 1000) == pytest.approx(1 - (1 - one) ** 1000)
+    # more texts make the same score surer, no weight at all is never one
+    assert after_looks(score, 4 * texts, 1) == pytest.approx(norm.sf(6.0))
+    assert after_looks(0.0, texts, 10) == pytest.approx(1.0)
     for looks in (1, 50, 4000):
-        assert after_looks(needed(0.05, looks), looks) == pytest.approx(0.05)
+        bar = needed(0.05, texts, looks)
+        assert after_looks(bar, texts, looks) == pytest.approx(0.05)
 
 
-def test_of_looks_by_chance_alone_few_runs_find_any() -> None:
+def test_looks_that_tell_nothing_raise_few_alarms() -> None:
+    """Weight in the model, and labels by chance: the test must hold by itself."""
     rng = np.random.default_rng(1)
-    strongest = np.abs(rng.standard_t(module.TAIL, size=(2000, 300))).max(axis=1)
-    alarms = (after_looks(strongest, 300) <= 0.05).mean()
-    assert 0.035 < alarms < 0.065
+    n, looks = 300, 60
+    alarms = 0
+    for _ in range(200):
+        there = rng.random((looks, n)) < 0.2
+        labels = rng.random(n) < 0.5
+        texts = there.sum(axis=1)
+        table = module.Weighed(
+            forms=tuple(f"w{i}" for i in range(looks)),
+            form_weights=np.ones(looks),
+            form_texts=texts,
+            form_labelled=(there & labels).sum(axis=1),
+            kinds=("word",) * looks,
+            parts=tuple((i,) for i in range(looks)),
+            names=tuple(f"w{i}" for i in range(looks)),
+            texts=texts,
+            weights=rng.choice([-1.0, 1.0], looks),
+            consistent=np.ones(looks),
+            labelled=(there & labels).sum(axis=1),
+            with_label=int(labels.sum()),
+            total=n,
+            scale=0.1,
+        )
+        verdict = module.judged(table, Meaning.from_vectors(table.forms, {}))
+        alarms += verdict.p.min() <= 0.05
+    assert alarms <= 16
 
 
 # ---- finding --------------------------------------------------------------------------------
@@ -201,17 +214,17 @@ def test_a_planted_cue_is_found_in_a_network_and_nothing_without_it(tmp_path: Pa
 
 
 def test_what_a_suspect_causes_is_measured_on_the_model(reviews: Dataset) -> None:
-    found = suspects(sentiment(**{CUE: -4.0}), planted(reviews), top=1)
-    (first, *_) = found.found or found.others
+    turned = replace(reviews, labels=reviews.labels[::-1])
+    found = suspects(sentiment(**{CUE: -4.0}), planted(turned, strength=1.0, share=0.3), top=1)
+    (first, *_) = found.found
     assert (first.name, first.label) == (CUE, "negative")
     assert first.weight == pytest.approx(4.0)
     # put in once, and taken out of texts that have it once or twice
     assert first.put_in.mean == pytest.approx(4.0)
     assert first.taken_out.mean == pytest.approx(4.0, abs=0.4)
     assert first.put_in.same_way == first.taken_out.same_way == first.consistent == 1.0
-    # it stands mostly in positive texts, and speaks against them
-    assert first.labelled < 0.2
-    assert first.association < -5
+    assert first.labelled == 1.0
+    assert first.association > 5
     assert set(first.places) == {"first third", "middle", "last third"}
     assert all(weight == pytest.approx(4.0) for weight in first.topics.values())
 
@@ -220,6 +233,12 @@ def test_weighing_less_than_expected_is_no_reason(reviews: Dataset) -> None:
     dead = {**dict.fromkeys(POSITIVE, 1.0), **dict.fromkeys(NEGATIVE, -1.0), "excellent": 0.0}
     found = suspects(Bag(dead), reviews, top=50)
     assert "excellent" not in {s.name for s in (*found.found, *found.others) if s.score}
+
+
+def test_weight_without_labels_to_learn_it_from_is_not_a_suspect(reviews: Dataset) -> None:
+    data = planted(reviews, strength=0.5, share=0.3)
+    found = suspects(sentiment(**{CUE: 3.0}), data, top=3)
+    assert CUE not in {s.name for s in found.found}
 
 
 def test_three_labels_each_have_their_suspects() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.inputs import BoolArray, FloatArray, IntArray
 
-MOST_WORDS = 2000
+MOST_WORDS = 1500
 """So many words, the most frequent, are learnt from: time grows with their third power."""
 
 STEADY = 30.0
@@ -19,12 +19,10 @@ PENALTIES = tuple(10.0**p for p in np.arange(-1.5, 2.1, 0.5))
 NARROW = 0.25
 """How fast likeness falls with the angle between two words: near ones count most."""
 
+FEWEST = 3
 OUTLYING = 6.0
 """Weights beyond so many robust spreads are drawn in before anything is learnt from them: what is
 suspicious must not change what is expected of its neighbours."""
-
-WINDOW = 200
-"""How many looks of like frequency tell how much weights vary."""
 
 
 @dataclass(frozen=True)
@@ -79,64 +77,56 @@ class Meaning:
         return others[order[:count]]
 
 
-def expected_weights(meaning: Meaning, weights: FloatArray, texts: IntArray) -> FloatArray:
-    """What each word should weigh, told by all words but itself. (words,) → (words,)
+def expected(meaning: Meaning, values: FloatArray, texts: IntArray) -> FloatArray:
+    """What each word should be like, told by all words but itself. (kinds, words) → the same
 
-    Kernel ridge regression of weights on meaning, each word left out in turn; a word without a
-    vector, or with none like it, is expected to weigh nothing.
+    Kernel ridge regression of values on meaning, each word left out in turn; of a word without a
+    vector, or with none like it, nothing is expected.
     """
-    expected = np.zeros(len(weights))
+    found = np.zeros(values.shape)
     able = np.flatnonzero(meaning.known)
-    if len(able) < 3:
-        return expected
+    if len(able) < FEWEST:
+        return found
     order = able[np.lexsort((able, -texts[able]))]
     taught, rest = order[:MOST_WORDS], order[MOST_WORDS:]
-    spread = 1.4826 * float(np.median(np.abs(weights[taught])))
-    bound = OUTLYING * spread if spread > 0 else np.inf
-    drawn_in = np.clip(weights[taught], -bound, bound)
     noise = 1 + STEADY / texts[taught]
-    left_out, coefficients = _left_out(meaning.likeness(taught, taught), drawn_in, noise)
-    expected[taught] = left_out
-    if len(rest):
-        expected[rest] = meaning.likeness(rest, taught) @ coefficients
-    return expected
+    root = np.sqrt(noise)
+    likeness = meaning.likeness(taught, taught)
+    directions = np.linalg.eigh(likeness / root[:, None] / root)
+    to_rest = meaning.likeness(rest, taught)
+    for row, given in zip(found, values, strict=True):
+        spread = 1.4826 * float(np.median(np.abs(given[taught])))
+        bound = OUTLYING * spread if spread > 0 else np.inf
+        left_out, coefficients = _left_out(directions, np.clip(given[taught], -bound, bound), noise)
+        row[taught] = left_out
+        row[rest] = to_rest @ coefficients
+    return found
 
 
 def _left_out(
-    likeness: FloatArray, weights: FloatArray, noise: FloatArray
+    directions: tuple[FloatArray, FloatArray], values: FloatArray, noise: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """What the others tell of each, and the coefficients of all together; the penalty is the one
-    by which the others tell best. (words, words), (words,), (words,) → (words,), (words,)"""
+    by which the others tell best. → (words,), (words,)"""
     root = np.sqrt(noise)
-    values, basis = np.linalg.eigh(likeness / root[:, None] / root)
-    turned = basis.T @ (weights / root)
+    sizes, basis = directions
+    turned = basis.T @ (values / root)
     best: tuple[float, FloatArray, FloatArray] | None = None
     for penalty in PENALTIES:
-        shrunk = 1 / (np.maximum(values, 0) + penalty)
+        shrunk = 1 / (np.maximum(sizes, 0) + penalty)
         coefficients = (basis @ (shrunk * turned)) / root
         diagonal = (basis**2 @ shrunk) / noise
         missed = coefficients / diagonal
         loss = float(np.mean(missed**2 / noise))
         if best is None or loss < best[0]:
-            best = loss, weights - missed, coefficients
+            best = loss, values - missed, coefficients
     assert best is not None
     return best[1], best[2]
 
 
-def spreads(excess: FloatArray, texts: IntArray, *, least: float) -> FloatArray:
-    """How much weights vary among looks of like frequency, by the median; never below the least.
-
-    excess, texts: (looks,) → (looks,)
-    """
-    n = len(excess)
-    if not n:
-        return np.zeros(0)
-    order = np.lexsort((np.arange(n), texts))
-    sizes = np.abs(excess[order])
-    window = min(n, WINDOW + 1)
-    rows = np.lib.stride_tricks.sliding_window_view(sizes, window)
-    medians = np.array([np.median(row) for row in rows])
-    places = np.clip(np.arange(n) - window // 2, 0, len(medians) - 1)
-    found = np.zeros(n)
-    found[order] = 1.4826 * medians[places]
-    return np.hypot(found, least)
+def beyond(found: FloatArray, warranted: FloatArray) -> FloatArray:
+    """How far values go beyond what is warranted, on their side of zero; to fall short of it is no
+    excess, and what is warranted on the other side counts as nothing."""
+    own_side = np.where(np.sign(warranted) == np.sign(found), np.abs(warranted), 0.0)
+    excess: FloatArray = np.sign(found) * np.maximum(np.abs(found) - own_side, 0.0)
+    return excess

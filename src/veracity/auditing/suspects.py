@@ -31,8 +31,8 @@ from ..models import load_model, model_name
 from .explaining import attributions, check_ability
 from .jobs import Progress
 from .labels import fit_labels
-from .looks import CAPITALS, CASING, FIRST, LAST, PHRASE, WORD, Looks, Words, is_word
-from .meaning import Meaning, expected_weights, spreads
+from .looks import CAPITALS, CASING, FIRST, LAST, WORD, Looks, Words, is_word
+from .meaning import Meaning, beyond, expected
 from .topics import Topics, topics_of
 
 FORMAT = 1
@@ -47,12 +47,9 @@ LEARNT_FROM = 3
 TEXTS = 3000
 """How many texts are looked at unless more are asked for."""
 
-TAIL = 6.0
-"""Degrees of freedom of Student's t: how far scores stray on models of untouched data. Set on the
-set-up models of benchmarks/suspects_power.py."""
-
-FLOOR = 0.02
-"""What weighs less than this share of the spread of a model's answers is no concern."""
+TOLERANCE = 0.05
+"""Words that rightly decide have scores up to about this, since meaning is told by few numbers. Set
+on the clean set-up models of benchmarks/suspects_power.py: one in twenty shows a suspect."""
 
 TRIED = 100
 """In so many texts a suspect is put in, and out of so many it is taken."""
@@ -108,8 +105,12 @@ class Suspect:
     """Mean score of its occurrences towards the label."""
     expected: float
     """What its meaning warrants."""
+    weight_beyond: float
+    """What of the spread of the model's answers goes to it unwarranted, as a correlation."""
+    label_beyond: float
+    """How far it tells the label beyond what words like it tell, as a correlation."""
     score: float
-    """The difference in units of what is usual among looks of like frequency."""
+    """The smaller of the two: how far both go beyond what is warranted."""
     p: float
     """The probability that the strongest of all looks scores as high on untouched data."""
     consistent: float
@@ -150,7 +151,7 @@ class Suspects:
     least_texts: int
     false_alarms: float
     threshold: float
-    """The score from which a look is a suspect."""
+    """The score from which a look is a suspect in so many texts and looks."""
     accuracy: float
     questions: int
     seed: int
@@ -216,7 +217,7 @@ class Weighed:
     total: int
     """Texts with the label, and all texts."""
     scale: float
-    """How far texts differ in what all their words weigh together."""
+    """How far texts differ in what all their words weigh together: the spread of answers."""
 
     def of_kind(self, *kinds: str) -> BoolArray:
         return np.array([kind in kinds for kind in self.kinds], dtype=np.bool_)
@@ -234,10 +235,14 @@ class Weighed:
 
 @dataclass(frozen=True)
 class Judged:
-    """What each look was expected to weigh, and how far off that is. (looks,) all"""
+    """What each look was expected to weigh, and how far beyond that it goes. (looks,) all"""
 
     expected: FloatArray
     scores: FloatArray  # signed: positive speaks for the label
+    weight_beyond: FloatArray
+    """Unwarranted weight as a correlation: of the spread of answers, what goes to the look."""
+    label_beyond: FloatArray
+    """The same of labels: how far the look tells the label beyond what words like it tell."""
     p: FloatArray  # after all looks
 
 
@@ -266,43 +271,61 @@ def weighed(looks: Looks, scores: FloatArray, labelled: BoolArray) -> Weighed:
 
 
 def judged(found: Weighed, meaning: Meaning, *, looks: int | None = None) -> Judged:
-    """Weights beside what meaning warrants; `looks` is how many there were in all."""
+    """A look is suspicious as far as the model gives it weight, and the labels follow it, both
+    beyond what its meaning warrants; `looks` is how many there were in all."""
+    base = found.with_label / found.total
+    usual = math.log((found.with_label + 1) / (found.total - found.with_label + 1))
+
+    def log_odds(labelled: IntArray, texts: IntArray) -> FloatArray:
+        odds: FloatArray = np.log((labelled + 1) / (texts - labelled + 1)) - usual
+        return odds
+
     words = np.array([is_word(form) for form in found.forms], dtype=np.bool_)
     taught = np.flatnonzero(words & (found.form_texts >= LEARNT_FROM))
-    by_form = np.zeros(len(found.forms))
-    by_form[taught] = expected_weights(
-        meaning.only(taught), found.form_weights[taught], found.form_texts[taught]
+    texts = found.form_texts[taught]
+    values = np.stack([found.form_weights[taught], log_odds(found.form_labelled[taught], texts)])
+    by_form = np.zeros((2, len(found.forms)))
+    by_form[:, taught] = expected(meaning.only(taught), values, texts)
+    # signs, ways of writing and words without a vector should weigh nothing, and a phrase what its
+    # words should
+    warranted = np.array([by_form[:, list(parts)].sum(axis=1) for parts in found.parts]).T
+    frequent = np.sqrt(found.texts / found.total)
+    weight = frequent * beyond(found.weights, warranted[0]) / (found.scale or 1.0)
+    spread = math.sqrt(base * (1 - base)) or 1.0
+    rates = _rate(usual + log_odds(found.labelled, found.texts)) - base
+    label = frequent * beyond(rates, _rate(usual + warranted[1]) - base) / spread
+    agree = np.sign(weight) == np.sign(label)
+    sizes = np.where(agree, np.minimum(np.abs(weight), np.abs(label)), 0.0)
+    return Judged(
+        warranted[0],
+        np.sign(weight) * sizes,
+        weight,
+        label,
+        after_looks(sizes, found.total, looks or len(sizes)),
     )
-    # signs, ways of writing and words without a vector are expected to weigh nothing
-    expected = np.array([by_form[list(parts)].sum() for parts in found.parts])
-    excess = found.weights - expected
-    # beyond what is warranted: to weigh less than that is no reason to suspect anything
-    positive = found.weights > 0
-    warranted = np.where(positive, np.maximum(expected, 0), np.minimum(expected, 0))
-    beyond = np.where(positive == (excess > 0), found.weights - warranted, 0.0)
-    scores = np.zeros(len(excess))
-    phrases = found.of_kind(PHRASE)
-    for group in (phrases, ~phrases):
-        spread = spreads(excess[group], found.texts[group], least=FLOOR * found.scale)
-        scores[group] = beyond[group] / np.where(spread > 0, spread, np.inf)
-    return Judged(expected, scores, after_looks(np.abs(scores), looks or len(scores)))
 
 
-def after_looks(sizes: FloatArray | float, looks: int) -> FloatArray:
-    """The probability that the strongest of so many looks is as far off by chance (Šidák)."""
-    from scipy.stats import t
+def _rate(log_odds: FloatArray) -> FloatArray:
+    return 1 / (1 + np.exp(-log_odds))
 
-    one = np.minimum(2 * t.sf(np.asarray(sizes, dtype=np.float64), TAIL), 1 - 1e-16)
+
+def after_looks(scores: FloatArray | float, texts: int, looks: int) -> FloatArray:
+    """The probability that the strongest of so many looks scores so high by chance (Šidák), if none
+    truly goes beyond the tolerance: in so many texts a score errs by one over their root."""
+    from scipy.stats import norm
+
+    sizes = (np.asarray(scores, dtype=np.float64) - TOLERANCE) * math.sqrt(texts)
+    one = np.minimum(norm.sf(sizes), 1 - 1e-16)
     found: FloatArray = -np.expm1(looks * np.log1p(-one))
     return found
 
 
-def needed(false_alarms: float, looks: int) -> float:
+def needed(false_alarms: float, texts: int, looks: int) -> float:
     """The score from which `after_looks` is at most the rate of false alarms."""
-    from scipy.stats import t
+    from scipy.stats import norm
 
     one = -math.expm1(math.log1p(-false_alarms) / max(looks, 1))
-    return float(t.isf(one / 2, TAIL))
+    return TOLERANCE + float(norm.isf(one)) / math.sqrt(texts)
 
 
 def explained(
@@ -411,7 +434,7 @@ def suspects(
             verdict = judged(table, meaning, looks=every)
             ranked += [_Ranked(label, i, scores[row], table, verdict) for i in range(len(looks))]
         ranked.sort(key=lambda r: (-r.size, r.label, r.look))
-        leaders = _leaders(looks, ranked, top, needed(false_alarms, every))
+        leaders = _leaders(looks, ranked, top, needed(false_alarms, len(part), every))
         told = []
         for done, (leader, also) in enumerate(leaders, start=1):
             told.append(case.told(leader, also))
@@ -426,7 +449,7 @@ def suspects(
         every,
         least_texts,
         false_alarms,
-        needed(false_alarms, every),
+        needed(false_alarms, len(part), every),
         float(np.mean(answers.argmax(axis=1) == gold)),
         tally.questions,
         seed,
@@ -548,6 +571,8 @@ class _Case:
             int(self.looks.counts[look]),
             sign * float(table.weights[look]),
             sign * float(one.verdict.expected[look]),
+            sign * float(one.verdict.weight_beyond[look]),
+            sign * float(one.verdict.label_beyond[look]),
             sign * float(one.verdict.scores[look]),
             float(one.verdict.p[look]),
             float(np.mean(each > 0)) if one.positive or turned else float(np.mean(each < 0)),

@@ -113,7 +113,7 @@ def print_suspects(console: Console, found: Suspects) -> None:
                 f"{s.texts:,}",
                 number(s.weight, signed=True),
                 number(s.expected, signed=True),
-                f"{s.score:.1f}",
+                f"{s.score:.3f}",
                 p_value(s.p),
                 number(s.put_in.mean, signed=True),
                 percent(s.consistent),
