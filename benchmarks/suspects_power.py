@@ -201,7 +201,8 @@ def _store(path: Path, table: Weighed) -> None:
     content["parts"] = [" ".join(map(str, parts)) for parts in table.parts]
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(".part.npz")
-    np.savez_compressed(part, **{k: np.asarray(v) for k, v in content.items()})
+    arrays: dict[str, Any] = {k: np.asarray(v) for k, v in content.items()}
+    np.savez_compressed(part, **arrays)
     part.replace(path)
 
 
@@ -210,6 +211,7 @@ NUMBERS = (
     "form_texts",
     "form_labelled",
     "texts",
+    "counts",
     "weights",
     "consistent",
     "labelled",
@@ -219,9 +221,9 @@ NUMBERS = (
 def stored(path: Path) -> Weighed:
     with np.load(path, allow_pickle=False) as content:
         c = {k: content[k] for k in content.files}
-    texts = {k: tuple(c[k].tolist()) for k in ("forms", "kinds", "names")}
+    texts: dict[str, Any] = {k: tuple(c[k].tolist()) for k in ("forms", "kinds", "names")}
     parts = tuple(tuple(map(int, p.split())) for p in c["parts"].tolist())
-    numbers = {k: c[k] for k in NUMBERS}
+    numbers: dict[str, Any] = {k: c[k] for k in NUMBERS}
     return Weighed(
         **texts,
         parts=parts,

@@ -170,6 +170,7 @@ def test_looks_that_tell_nothing_raise_few_alarms() -> None:
             parts=tuple((i,) for i in range(looks)),
             names=tuple(f"w{i}" for i in range(looks)),
             texts=texts,
+            counts=texts,
             weights=rng.choice([-1.0, 1.0], looks),
             consistent=np.ones(looks),
             labelled=(there & labels).sum(axis=1),
@@ -255,7 +256,8 @@ def test_three_labels_each_have_their_suspects() -> None:
     def answers(strings: Sequence[str]) -> FloatArray:
         z = np.array([sum(own[w] for w in s.split()) for s in strings])
         e = np.exp(z - z.max(axis=1, keepdims=True))
-        return e / e.sum(axis=1, keepdims=True)
+        shares: FloatArray = e / e.sum(axis=1, keepdims=True)
+        return shares
 
     from veracity.models import load_model
 

@@ -74,7 +74,8 @@ class Meaning:
             return np.zeros(0, dtype=np.int64)
         others = among[(among != word) & self.known[among]]
         order = np.argsort(-(self.vectors[others] @ self.vectors[word]), kind="stable")
-        return others[order[:count]]
+        nearest: IntArray = others[order[:count]]
+        return nearest
 
 
 def expected(meaning: Meaning, values: FloatArray, texts: IntArray) -> FloatArray:

@@ -47,7 +47,7 @@ LEARNT_FROM = 3
 TEXTS = 3000
 """How many texts are looked at unless more are asked for."""
 
-TOLERANCE = 0.05
+TOLERANCE = 0.04
 """Words that rightly decide have scores up to about this, since meaning is told by few numbers. Set
 on the clean set-up models of benchmarks/suspects_power.py: one in twenty shows a suspect."""
 
@@ -210,6 +210,7 @@ class Weighed:
     parts: tuple[tuple[int, ...], ...]
     names: tuple[str, ...]
     texts: IntArray  # (looks,)
+    counts: IntArray  # (looks,) occurrences
     weights: FloatArray  # (looks,) mean over occurrences, towards the label
     consistent: FloatArray  # (looks,) share of occurrences on the side of the mean
     labelled: IntArray  # (looks,) texts with it that have the label
@@ -261,6 +262,7 @@ def weighed(looks: Looks, scores: FloatArray, labelled: BoolArray) -> Weighed:
         looks.parts,
         looks.names,
         looks.texts,
+        looks.counts,
         means,
         looks.means((np.sign(each) == sides).astype(np.float64)),
         looks.with_label(labelled.astype(np.int64)),
@@ -290,7 +292,8 @@ def judged(found: Weighed, meaning: Meaning, *, looks: int | None = None) -> Jud
     # words should
     warranted = np.array([by_form[:, list(parts)].sum(axis=1) for parts in found.parts]).T
     frequent = np.sqrt(found.texts / found.total)
-    weight = frequent * beyond(found.weights, warranted[0]) / (found.scale or 1.0)
+    often = found.counts / found.texts
+    weight = frequent * often * beyond(found.weights, warranted[0]) / (found.scale or 1.0)
     spread = math.sqrt(base * (1 - base)) or 1.0
     rates = _rate(usual + log_odds(found.labelled, found.texts)) - base
     label = frequent * beyond(rates, _rate(usual + warranted[1]) - base) / spread
@@ -725,15 +728,21 @@ def _compared(before: FloatArray, after: FloatArray, label: int, expected: bool)
 
 
 def _suspect(row: dict[str, Any]) -> Suspect:
-    shown = tuple(
-        Shown(**{k: tuple(v) if isinstance(v, list) else v for k, v in e.items()})
-        for e in row["examples"]
-    )
-    effects = {
-        k: Effect(**{n: math.nan if v is None else v for n, v in row[k].items()})
-        for k in ("put_in", "taken_out")
+    def shown(e: dict[str, Any]) -> Shown:
+        lists: dict[str, Any] = {k: tuple(v) for k, v in e.items() if isinstance(v, list)}
+        return Shown(**{**e, **lists})
+
+    def effect(e: dict[str, Any]) -> Effect:
+        numbers: dict[str, Any] = {k: math.nan if v is None else v for k, v in e.items()}
+        return Effect(**numbers)
+
+    parts: dict[str, Any] = {
+        "put_in": effect(row["put_in"]),
+        "taken_out": effect(row["taken_out"]),
+        "examples": tuple(shown(e) for e in row["examples"]),
+        "also": tuple(row["also"]),
     }
-    return Suspect(**{**row, **effects, "examples": shown, "also": tuple(row["also"])})
+    return Suspect(**{**row, **parts})
 
 
 def _plain(content: Any) -> Any:
