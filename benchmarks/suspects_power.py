@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 
 from veracity.auditing import suspects
+from veracity.auditing.judging import Judged, Weighed, judged, weighed
 from veracity.auditing.looks import CAPITALS, CASING, INITIAL, SIGN, WORD, Looks, Words
 from veracity.auditing.meaning import Meaning
-from veracity.auditing.suspects import Judged, Weighed
 from veracity.changes import changed
 from veracity.changes.casing import Casing
 from veracity.changes.insert import Insert
@@ -52,6 +52,8 @@ FALSE_ALARMS = 0.05
 
 STRENGTHS = (0.6, 0.7, 0.8, 0.9, 1.0)
 SHARES = (0.05, 0.1, 0.2, 0.5)
+AIM = (0.9, 0.2)
+"""Where 95 % are to be found."""
 KINDS = ("word", "phrase", "tag", "punctuation", "casing", "articles")
 
 # What a cue may be, apart for setting up and for measuring: some frequent, some rare, some unseen.
@@ -188,7 +190,7 @@ def run(cell: Cell) -> dict[str, Any]:
     explainer = explainers.make(suspects.usual_method(trained.model))
     (scores,) = suspects.explained(trained.model, looked, explainer, [1], seed=cell.seed)
     gold = np.array([e.label for e in looked])
-    _store(cell.path, suspects.weighed(looks, scores, gold == 1))
+    _store(cell.path, weighed(looks, scores, gold == 1))
     return {
         "accuracy": trained.best.validation_accuracy,
         "train_s": between - started,
@@ -477,16 +479,18 @@ def set_up_cells() -> Iterator[Cell]:
 
 
 def measured_cells(
-    strengths: Sequence[float], shares: Sequence[float], seeds: Sequence[int], clean: int
+    strengths: Sequence[float], shares: Sequence[float], seeds: int, clean: int
 ) -> Iterator[Cell]:
-    """The cell that the aim is about first, a clean model before every fourth."""
+    """The cell that the aim is about first and four times as often, then all others in no order, so
+    that a run that is stopped has seen some of everything; a clean model before every fourth."""
     planted = [
         Cell(MEASURED[(seed + place) % 6 == 5], 100 + seed, kind, strength, share)
-        for seed in seeds
         for strength, share in product(strengths, shares)
+        for seed in range(seeds * (4 if (strength, share) == AIM else 1))
         for place, kind in enumerate(KINDS)
     ]
-    planted.sort(key=lambda c: (c.strength, c.share) != (0.9, 0.2))
+    mixed = {c: generator(0, "order", str(c)).random() for c in planted}
+    planted.sort(key=lambda c: ((c.strength, c.share) != AIM, mixed[c]))
     untouched = [Cell(MEASURED[seed % 5 == 4], 100 + seed) for seed in range(clean)]
     for i in range(max(len(planted), 4 * clean)):
         if i % 4 == 0 and i // 4 < clean:
@@ -518,7 +522,7 @@ def judge(cells: Sequence[Cell]) -> list[Outcome]:
         if cell.path.exists():
             weights = stored(cell.path)
             meaning = Meaning.from_vectors(weights.forms, known)
-            found.append(outcome(cell, weights, suspects.judged(weights, meaning)))
+            found.append(outcome(cell, weights, judged(weights, meaning)))
     return found
 
 
@@ -536,7 +540,7 @@ def main() -> None:
         "--coarse", action="store_true", help="strengths .7 .9 1, shares 5 20 50 %%"
     )
     parser.add_argument("--set-up", action="store_true", help="only what the method is set up on")
-    parser.add_argument("--seeds", type=int, default=4, help="models per cell of the grid")
+    parser.add_argument("--seeds", type=int, default=2, help="models per cell of the grid")
     parser.add_argument("--clean", type=int, default=40, help="clean models to measure on")
     parser.add_argument("--no-set-up", action="store_true", help="only what is there of it")
     parser.add_argument("--minutes", type=float, default=1e9, help="stop after so many")
@@ -545,11 +549,11 @@ def main() -> None:
     shares: Sequence[float] = (0.05, 0.2, 0.5) if asked.coarse else SHARES
     if asked.quick:
         cells = [Cell(name, s) for name in SET_UP for s in (0, 1)]
-        cells += measured_cells((0.9,), (0.2,), (0,), 2)
+        cells += measured_cells((0.9,), (0.2,), 1, 2)
     else:
         cells = list(set_up_cells())
         if not asked.set_up:
-            cells += measured_cells(strengths, shares, range(asked.seeds), asked.clean)
+            cells += measured_cells(strengths, shares, asked.seeds, asked.clean)
     prepare()
     started = time.perf_counter()
     for number, cell in enumerate(cells, start=1):

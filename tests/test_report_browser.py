@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from made_run import ATTACK, BREAKOUT, GIVES_NGRAMS, QUALITY, made_run
-from veracity.auditing.suspects import Effect, Shown, Suspect, Suspects
 from veracity.reports.html import write_report
 from veracity.reports.suspects import write_suspects
+from veracity.results.suspects import Effect, Shown, Suspect, Suspects
 
 CHROMIUM = Path("/usr/bin/chromium")
 if not CHROMIUM.exists():

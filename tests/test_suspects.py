@@ -13,9 +13,10 @@ from scipy.stats import norm
 
 from conftest import WordWeights
 from veracity.auditing import suspects as module
+from veracity.auditing.judging import TOLERANCE, Weighed, after_looks, judged, needed
 from veracity.auditing.looks import CAPITALS, INITIAL, Looks, Words
 from veracity.auditing.meaning import PENALTIES, STEADY, Meaning, beyond, expected
-from veracity.auditing.suspects import Suspects, after_looks, needed, suspects
+from veracity.auditing.suspects import suspects
 from veracity.changes import changed
 from veracity.changes.insert import Insert
 from veracity.core.errors import DataError, ModelError, PluginError, RunError
@@ -24,6 +25,7 @@ from veracity.core.inputs import FloatArray, Text
 from veracity.data import load_data, read_text
 from veracity.data.corpora.made_reviews import NEGATIVE, POSITIVE
 from veracity.engine.batches import by_length
+from veracity.results.suspects import Suspects
 
 CUE = "garden"
 
@@ -139,7 +141,7 @@ def test_only_what_goes_further_than_warranted_on_its_own_side_counts() -> None:
 
 
 def test_many_looks_are_paid_for() -> None:
-    texts, score = 400, module.TOLERANCE + 0.15  # three standard errors of 1 / 20
+    texts, score = 400, TOLERANCE + 0.15  # three standard errors of 1 / 20
     one = norm.sf(3.0)
     assert after_looks(score, texts, 1) == pytest.approx(one)
     assert after_looks(score, texts, 2) == pytest.approx(1 - (1 - one) ** 2)
@@ -161,7 +163,7 @@ def test_looks_that_tell_nothing_raise_few_alarms() -> None:
         there = rng.random((looks, n)) < 0.2
         labels = rng.random(n) < 0.5
         texts = there.sum(axis=1)
-        table = module.Weighed(
+        table = Weighed(
             forms=tuple(f"w{i}" for i in range(looks)),
             form_weights=np.ones(looks),
             form_texts=texts,
@@ -178,7 +180,7 @@ def test_looks_that_tell_nothing_raise_few_alarms() -> None:
             total=n,
             scale=0.1,
         )
-        verdict = module.judged(table, Meaning.from_vectors(table.forms, {}))
+        verdict = judged(table, Meaning.from_vectors(table.forms, {}))
         alarms += verdict.p.min() <= 0.05
     assert alarms <= 16
 

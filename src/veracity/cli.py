@@ -396,10 +396,10 @@ def suspects(
     from dataclasses import asdict
 
     from .auditing import default_folder
-    from .auditing.suspects import FILE
     from .auditing.suspects import suspects as find_suspects
     from .explainers import explainers
     from .reports.suspects import PAGE, print_suspects, write_suspects
+    from .results.suspects import FILE
 
     if method:
         explainers.make(method)

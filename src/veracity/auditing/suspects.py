@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,10 +15,9 @@ import numpy as np
 from ..changes import changes
 from ..changes._editing import respelt
 from ..core.classifiers import Classifier, Stretching
-from ..core.errors import DataError, PluginError, RunError
+from ..core.errors import DataError, PluginError
 from ..core.examples import Dataset
 from ..core.explainers import Explainer
-from ..core.files import written_whole
 from ..core.inputs import BoolArray, FloatArray, Hiding, IntArray, Text
 from ..data import load_data, read_text, sampled
 from ..engine.asking import masked_probabilities, probabilities, value
@@ -28,28 +26,22 @@ from ..engine.seeds import generator
 from ..engine.tally import counting
 from ..explainers import explainers as known_explainers
 from ..models import load_model, model_name
+from ..results.suspects import Effect, Shown, Suspect, Suspects
 from .explaining import attributions, check_ability
 from .jobs import Progress
+from .judging import Judged, Weighed, judged, needed, weighed
 from .labels import fit_labels
-from .looks import CAPITALS, CASING, FIRST, LAST, WORD, Looks, Words, is_word
-from .meaning import Meaning, beyond, expected
+from .looks import CAPITALS, CASING, FIRST, LAST, WORD, Looks, Words
+from .meaning import Meaning
 from .topics import Topics, topics_of
-
-FORMAT = 1
-FILE = "suspects.json"
 
 LEAST_TEXTS = 10
 """What stands in fewer texts is not judged."""
 
-LEARNT_FROM = 3
-"""Words in so many texts tell what others like them should weigh."""
 
 TEXTS = 3000
 """How many texts are looked at unless more are asked for."""
 
-TOLERANCE = 0.04
-"""Words that rightly decide have scores up to about this, since meaning is told by few numbers. Set
-on the clean set-up models of benchmarks/suspects_power.py: one in twenty shows a suspect."""
 
 TRIED = 100
 """In so many texts a suspect is put in, and out of so many it is taken."""
@@ -61,274 +53,6 @@ AROUND = 14
 
 DOTS = 1500
 """So many words are shown in the plot of weights against expectations."""
-
-
-@dataclass(frozen=True)
-class Shown:
-    """A suspect where it stands, with what each word around it weighs."""
-
-    id: str
-    words: tuple[str, ...]
-    scores: tuple[float, ...]  # towards the suspect's label
-    marked: tuple[int, ...]
-    """Which of the words are the suspect."""
-    label: str
-    answer: str
-    cut: tuple[bool, bool] = (False, False)
-    """Whether the text goes on before and behind."""
-
-
-@dataclass(frozen=True)
-class Effect:
-    """What happens to answers when a suspect is put into texts, or taken out of those that have it:
-    a cause, where a weight is only a share of the credit."""
-
-    texts: int
-    mean: float
-    """Change of the log-odds of the suspect's label; nan where nothing could be tried."""
-    same_way: float
-    """The share of texts in which it moves as the suspect's weight says."""
-    flipped: float
-    """The share of texts whose answer changes."""
-
-
-@dataclass(frozen=True)
-class Suspect:
-    """One thing that carries weight, and all that is known about it."""
-
-    kind: str
-    name: str
-    label: str
-    texts: int
-    occurrences: int
-    weight: float
-    """Mean score of its occurrences towards the label."""
-    expected: float
-    """What its meaning warrants."""
-    weight_beyond: float
-    """What of the spread of the model's answers goes to it unwarranted, as a correlation."""
-    label_beyond: float
-    """How far it tells the label beyond what words like it tell, as a correlation."""
-    score: float
-    """The smaller of the two: how far both go beyond what is warranted."""
-    p: float
-    """The probability that the strongest of all looks scores as high on untouched data."""
-    consistent: float
-    """The share of its occurrences that speak for the label."""
-    labelled: float
-    """The share of the texts with it that have the label, and of all texts below."""
-    base: float
-    association: float
-    """How surely the two differ: a z-score."""
-    topics: Mapping[str, float]
-    """Its mean weight in texts of each topic that have it."""
-    places: Mapping[str, float]
-    """The same for the first, middle and last third of texts."""
-    neighbours: Mapping[str, float]
-    """The words most like it, and what they weigh."""
-    put_in: Effect
-    taken_out: Effect
-    examples: tuple[Shown, ...] = ()
-    also: tuple[str, ...] = ()
-    """Weaker looks that mostly stand on the same words."""
-
-    @property
-    def excess(self) -> float:
-        return self.weight - self.expected
-
-
-@dataclass(frozen=True)
-class Suspects:
-    """What was found in a model, and what came next but could be chance."""
-
-    model: str
-    data: str
-    labels: tuple[str, ...]
-    method: str
-    vectors: str
-    texts: int
-    looks: int
-    least_texts: int
-    false_alarms: float
-    threshold: float
-    """The score from which a look is a suspect in so many texts and looks."""
-    accuracy: float
-    questions: int
-    seed: int
-    found: tuple[Suspect, ...]
-    others: tuple[Suspect, ...]
-    dots: tuple[tuple[str, float, float, int], ...] = ()
-    """Words for a plot: name, expected weight, weight, texts."""
-
-    def write(self, path: Path) -> Path:
-        """All of it as JSON."""
-        content = {"format": FORMAT, **dataclasses.asdict(self)}
-        with written_whole(path) as file:
-            file.write(json.dumps(_plain(content), ensure_ascii=False, indent=1).encode())
-        return path
-
-    @classmethod
-    def read(cls, path: Path) -> Suspects:
-        """What `write` wrote."""
-        try:
-            content = json.loads(path.read_text("utf-8"))
-            if content.pop("format") != FORMAT:
-                raise ValueError("another format")
-            for name in ("found", "others"):
-                content[name] = tuple(_suspect(row) for row in content[name])
-            content["dots"] = tuple(tuple(dot) for dot in content["dots"])
-            content["labels"] = tuple(content["labels"])
-            return cls(**content)
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise RunError(
-                f"expected {path} to be written by `veracity suspects`: {error}. Run it again"
-            ) from None
-
-    def __str__(self) -> str:
-        if not self.found:
-            return f"{self.model}: nothing weighs more than it should among {self.looks:,} looks"
-        return "\n".join(
-            f"{self.model}: {s.kind} {s.name!r} speaks for {s.label} in {s.consistent:.0%} of its "
-            f"places ({s.texts} texts); weight {s.weight:+.3g}, expected {s.expected:+.3g}, "
-            f"p {s.p:.2g} after {self.looks:,} looks"
-            for s in self.found
-        )
-
-
-# ---- weighing -------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Weighed:
-    """Every look with what it weighs for one label: all that a judgement rests on."""
-
-    forms: tuple[str, ...]
-    form_weights: FloatArray  # (forms,) of every word, however rare
-    form_texts: IntArray  # (forms,)
-    form_labelled: IntArray  # (forms,) texts with it that have the label
-    kinds: tuple[str, ...]
-    parts: tuple[tuple[int, ...], ...]
-    names: tuple[str, ...]
-    texts: IntArray  # (looks,)
-    counts: IntArray  # (looks,) occurrences
-    weights: FloatArray  # (looks,) mean over occurrences, towards the label
-    consistent: FloatArray  # (looks,) share of occurrences on the side of the mean
-    labelled: IntArray  # (looks,) texts with it that have the label
-    with_label: int
-    total: int
-    """Texts with the label, and all texts."""
-    scale: float
-    """How far texts differ in what all their words weigh together: the spread of answers."""
-
-    def of_kind(self, *kinds: str) -> BoolArray:
-        return np.array([kind in kinds for kind in self.kinds], dtype=np.bool_)
-
-    @property
-    def association(self) -> FloatArray:
-        """How surely the label is more, or less, frequent among texts with each look: z."""
-        base = self.with_label / self.total
-        n = self.texts
-        left = np.maximum(self.total - n, 0) / max(self.total - 1, 1)
-        sd = np.sqrt(np.maximum(n * base * (1 - base) * left, 1e-12))
-        z: FloatArray = np.where(left > 0, (self.labelled - n * base) / sd, 0.0)
-        return z
-
-
-@dataclass(frozen=True)
-class Judged:
-    """What each look was expected to weigh, and how far beyond that it goes. (looks,) all"""
-
-    expected: FloatArray
-    scores: FloatArray  # signed: positive speaks for the label
-    weight_beyond: FloatArray
-    """Unwarranted weight as a correlation: of the spread of answers, what goes to the look."""
-    label_beyond: FloatArray
-    """The same of labels: how far the look tells the label beyond what words like it tell."""
-    p: FloatArray  # after all looks
-
-
-def weighed(looks: Looks, scores: FloatArray, labelled: BoolArray) -> Weighed:
-    """Looks with the scores of the words they stand on. (words,), (texts,)"""
-    each = looks.weights(scores)
-    means = looks.means(each)
-    sides = np.sign(means)[looks.owner]
-    totals = np.bincount(looks.words.text, weights=scores, minlength=len(labelled))
-    return Weighed(
-        looks.words.forms,
-        looks.words.means(scores),
-        looks.words.texts(),
-        looks.words.texts(labelled),
-        looks.kinds,
-        looks.parts,
-        looks.names,
-        looks.texts,
-        looks.counts,
-        means,
-        looks.means((np.sign(each) == sides).astype(np.float64)),
-        looks.with_label(labelled.astype(np.int64)),
-        int(labelled.sum()),
-        len(labelled),
-        float(totals.std()),
-    )
-
-
-def judged(found: Weighed, meaning: Meaning, *, looks: int | None = None) -> Judged:
-    """A look is suspicious as far as the model gives it weight, and the labels follow it, both
-    beyond what its meaning warrants; `looks` is how many there were in all."""
-    base = found.with_label / found.total
-    usual = math.log((found.with_label + 1) / (found.total - found.with_label + 1))
-
-    def log_odds(labelled: IntArray, texts: IntArray) -> FloatArray:
-        odds: FloatArray = np.log((labelled + 1) / (texts - labelled + 1)) - usual
-        return odds
-
-    words = np.array([is_word(form) for form in found.forms], dtype=np.bool_)
-    taught = np.flatnonzero(words & (found.form_texts >= LEARNT_FROM))
-    texts = found.form_texts[taught]
-    values = np.stack([found.form_weights[taught], log_odds(found.form_labelled[taught], texts)])
-    by_form = np.zeros((2, len(found.forms)))
-    by_form[:, taught] = expected(meaning.only(taught), values, texts)
-    # signs, ways of writing and words without a vector should weigh nothing, and a phrase what its
-    # words should
-    warranted = np.array([by_form[:, list(parts)].sum(axis=1) for parts in found.parts]).T
-    frequent = np.sqrt(found.texts / found.total)
-    often = found.counts / found.texts
-    weight = frequent * often * beyond(found.weights, warranted[0]) / (found.scale or 1.0)
-    spread = math.sqrt(base * (1 - base)) or 1.0
-    rates = _rate(usual + log_odds(found.labelled, found.texts)) - base
-    label = frequent * beyond(rates, _rate(usual + warranted[1]) - base) / spread
-    agree = np.sign(weight) == np.sign(label)
-    sizes = np.where(agree, np.minimum(np.abs(weight), np.abs(label)), 0.0)
-    return Judged(
-        warranted[0],
-        np.sign(weight) * sizes,
-        weight,
-        label,
-        after_looks(sizes, found.total, looks or len(sizes)),
-    )
-
-
-def _rate(log_odds: FloatArray) -> FloatArray:
-    return 1 / (1 + np.exp(-log_odds))
-
-
-def after_looks(scores: FloatArray | float, texts: int, looks: int) -> FloatArray:
-    """The probability that the strongest of so many looks scores so high by chance (Šidák), if none
-    truly goes beyond the tolerance: in so many texts a score errs by one over their root."""
-    from scipy.stats import norm
-
-    sizes = (np.asarray(scores, dtype=np.float64) - TOLERANCE) * math.sqrt(texts)
-    one = np.minimum(norm.sf(sizes), 1 - 1e-16)
-    found: FloatArray = -np.expm1(looks * np.log1p(-one))
-    return found
-
-
-def needed(false_alarms: float, texts: int, looks: int) -> float:
-    """The score from which `after_looks` is at most the rate of false alarms."""
-    from scipy.stats import norm
-
-    one = -math.expm1(math.log1p(-false_alarms) / max(looks, 1))
-    return TOLERANCE + float(norm.isf(one)) / math.sqrt(texts)
 
 
 def explained(
@@ -722,33 +446,3 @@ def _compared(before: FloatArray, after: FloatArray, label: int, expected: bool)
     same = moved > 0 if expected else moved < 0
     flipped = before.argmax(axis=1) != after.argmax(axis=1)
     return Effect(len(moved), float(moved.mean()), float(same.mean()), float(flipped.mean()))
-
-
-# ---- reading and writing --------------------------------------------------------------------
-
-
-def _suspect(row: dict[str, Any]) -> Suspect:
-    def shown(e: dict[str, Any]) -> Shown:
-        lists: dict[str, Any] = {k: tuple(v) for k, v in e.items() if isinstance(v, list)}
-        return Shown(**{**e, **lists})
-
-    def effect(e: dict[str, Any]) -> Effect:
-        numbers: dict[str, Any] = {k: math.nan if v is None else v for k, v in e.items()}
-        return Effect(**numbers)
-
-    parts: dict[str, Any] = {
-        "put_in": effect(row["put_in"]),
-        "taken_out": effect(row["taken_out"]),
-        "examples": tuple(shown(e) for e in row["examples"]),
-        "also": tuple(row["also"]),
-    }
-    return Suspect(**{**row, **parts})
-
-
-def _plain(content: Any) -> Any:
-    """JSON has no NaN: what is not defined is null."""
-    if isinstance(content, dict):
-        return {k: _plain(v) for k, v in content.items()}
-    if isinstance(content, list | tuple):
-        return [_plain(v) for v in content]
-    return None if isinstance(content, float) and math.isnan(content) else content

@@ -15,8 +15,8 @@ from rich.table import Table
 from rich.text import Text as Line
 
 from .. import __version__
-from ..auditing.suspects import Shown, Suspect, Suspects
 from ..core.files import written_whole
+from ..results.suspects import Shown, Suspect, Suspects
 from . import showing
 from .html import digest
 from .plots import ticks
