@@ -446,7 +446,7 @@ def picture(found: Mapping[str, Any], stem: Path) -> None:
                 rates = np.array([p[1] / p[2] for p in points])
                 ends = np.array([wilson(p[1], p[2]) for p in points]).reshape(-1, 2)
                 axes.errorbar(
-                    x, rates, yerr=[rates - ends[:, 0], ends[:, 1] - rates], color=colour,
+                    x, rates, yerr=np.maximum([rates - ends[:, 0], ends[:, 1] - rates], 0), color=colour,
                     marker="o", ms=3, lw=1.2, elinewidth=0.6, label=way,
                 )  # fmt: skip
             axes.axhline(0.95, color="black", lw=0.6, ls=":")
