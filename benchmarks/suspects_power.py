@@ -445,9 +445,10 @@ def picture(found: Mapping[str, Any], stem: Path) -> None:
                 x = [p[0] + 0.008 * (shift - 1) for p in points]
                 rates = np.array([p[1] / p[2] for p in points])
                 ends = np.array([wilson(p[1], p[2]) for p in points]).reshape(-1, 2)
+                around = np.maximum([rates - ends[:, 0], ends[:, 1] - rates], 0)
                 axes.errorbar(
-                    x, rates, yerr=np.maximum([rates - ends[:, 0], ends[:, 1] - rates], 0), color=colour,
-                    marker="o", ms=3, lw=1.2, elinewidth=0.6, label=way,
+                    x, rates, yerr=around, color=colour, marker="o", ms=3, lw=1.2,
+                    elinewidth=0.6, label=way,
                 )  # fmt: skip
             axes.axhline(0.95, color="black", lw=0.6, ls=":")
             axes.set_ylim(-0.05, 1.05)

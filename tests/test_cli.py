@@ -364,8 +364,8 @@ def test_suspects_are_told_written_and_can_fail_a_build(tmp_path: Path) -> None:
         for i in range(180)
     ]
     (tmp_path / "data.csv").write_text("\n".join(["text,label", *rows]))
-    common = ("suspects", "leaning:predict", "data.csv", "--labels", "no,yes", "--limit", "150")
-    common += ("--top", "2", "--out", "s")
+    common = ["suspects", "leaning:predict", "data.csv", "--labels", "no,yes", "--limit", "150"]
+    common += ["--top", "2", "--out", "s"]
     result = run(*common, "--json", "--fail", cwd=tmp_path, PYTHONPATH=_with(tmp_path))
     assert result.returncode == 1, result.stderr
     found = json.loads(result.stdout)
