@@ -24,6 +24,9 @@ from .showing import number, printable
 
 PAGE = "suspects.html"
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 440, 54, 690, 12, 396
+WIDE = 100
+WHEN_WIDE = ("put in", "same side")
+"""Narrower terminals leave these columns out, so that names stay whole."""
 _HERE = Path(__file__).parent
 
 
@@ -96,35 +99,44 @@ def sentence(s: Suspect) -> str:
 
 def print_suspects(console: Console, found: Suspects) -> None:
     """The strongest looks in a table, suspects first, then what to make of them."""
-    table = Table(title=Line(printable(found.model), style="bold"), title_justify="left")
+    table = Table(
+        title=Line(printable(found.model), style="bold"),
+        title_justify="left",
+        box=None,
+        pad_edge=False,
+    )
     table.add_column("", no_wrap=True)
     table.add_column("look", overflow="fold")
     for heading in ("kind", "for"):
         table.add_column(heading)
-    for heading in ("texts", "weight", "expected", "score", "p", "put in", "same side"):
-        table.add_column(heading, justify="right")
+    wide = console.width >= WIDE
+    for heading in ("texts", "weight", "expected", "score", "p", *WHEN_WIDE * wide):
+        table.add_column(heading, justify="right", no_wrap=True)
     for mark, some in (("!", found.found), ("", found.others)):
         for s in some:
-            cells = (
+            table.add_row(
                 Line(mark, style="bold red"),
                 Line(printable(s.name), style="bold" if mark else ""),
                 Line(s.kind),
                 Line(printable(s.label)),
                 f"{s.texts:,}",
-                number(s.weight, signed=True),
-                number(s.expected, signed=True),
-                f"{s.score:.3f}",
+                _short(s.weight),
+                _short(s.expected),
+                f"{s.score:.2f}",
                 p_value(s.p),
-                number(s.put_in.mean, signed=True),
-                percent(s.consistent),
+                *(_short(s.put_in.mean), percent(s.consistent)) * wide,
             )
-            table.add_row(*cells)
     console.print(table)
     if found.found:
         said = f"{len(found.found)} of {found.looks:,} looks weigh more than they should (!): "
         console.print(Line(said + "should these decide?"))
     else:
         console.print(Line(f"None of {found.looks:,} looks weighs more than chance explains."))
+
+
+def _short(value: float) -> str:
+    """A width that leaves room for names on narrow terminals."""
+    return showing.UNDEFINED if math.isnan(value) else f"{value:+.2f}".replace("-", "−")
 
 
 # ---- for the page ---------------------------------------------------------------------------
