@@ -75,7 +75,20 @@ def test_lists(kind: str, place: Path) -> None:
 
 
 def test_every_verb_has_help(place: Path) -> None:
-    verbs = ("demo", "train", "explain", "audit", "dryrun", "compare", "report", "data", "list")
+    verbs = (
+        "demo",
+        "train",
+        "explain",
+        "audit",
+        "plant",
+        "run",
+        "dryrun",
+        "suspects",
+        "compare",
+        "report",
+        "data",
+        "list",
+    )
     main = run("--help", cwd=place).stdout
     for verb in verbs:
         assert verb in main
@@ -380,3 +393,38 @@ def test_interrupting_says_how_to_go_on(place: Path, tmp_path: Path) -> None:
     assert process.returncode == 130
     assert "the same command goes on" in stderr
     assert "Traceback" not in stderr
+
+
+def test_suspects_are_told_written_and_can_fail_a_build(tmp_path: Path) -> None:
+    (tmp_path / "leaning.py").write_text(
+        "def predict(texts):\n"
+        "    rows = [0.9 if 'zork' in t else 0.3 for t in texts]\n"
+        "    return [[1 - p, p] for p in rows]\n"
+    )
+    names = ("one", "two", "three", "four", "five", "six", "seven")
+    rows = [
+        f"{names[i % 7]} {names[i % 5]} {names[i % 3]}{' zork' * (i % 2)},{('no', 'yes')[i % 2]}"
+        for i in range(180)
+    ]
+    (tmp_path / "data.csv").write_text("\n".join(["text,label", *rows]))
+    common = ["suspects", "leaning:predict", "data.csv", "--labels", "no,yes", "--limit", "150"]
+    common += ["--top", "2", "--out", "s"]
+    result = run(*common, "--json", "--fail", cwd=tmp_path, PYTHONPATH=_with(tmp_path))
+    assert result.returncode == 1, result.stderr
+    found = json.loads(result.stdout)
+    assert (found["found"][0]["name"], found["found"][0]["label"]) == ("zork", "yes")
+    assert found["texts"] == 150
+    assert (tmp_path / "s/suspects.html").exists()
+    assert json.loads((tmp_path / "s/suspects.json").read_text("utf-8"))["looks"] == found["looks"]
+    plain = run(*common, cwd=tmp_path, PYTHONPATH=_with(tmp_path))
+    assert plain.returncode == 0, plain.stderr
+    assert "zork" in plain.stdout
+    assert "suspects.html" in plain.stdout
+    assert "(150 of" in plain.stderr
+    wrong = run(*common, "--false-alarms", "2", cwd=tmp_path, PYTHONPATH=_with(tmp_path))
+    assert wrong.returncode == 2
+    assert "between 0 and 1" in wrong.stderr
+
+
+def _with(folder: Path) -> str:
+    return os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])

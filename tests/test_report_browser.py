@@ -11,6 +11,8 @@ import pytest
 
 from made_run import ATTACK, BREAKOUT, GIVES_NGRAMS, QUALITY, made_run
 from veracity.reports.html import write_report
+from veracity.reports.suspects import write_suspects
+from veracity.results.suspects import Effect, Shown, Suspect, Suspects
 
 CHROMIUM = Path("/usr/bin/chromium")
 if not CHROMIUM.exists():
@@ -353,4 +355,89 @@ def test_a_dry_run_is_readable_on_a_phone_and_in_the_dark(
     page.set_viewport_size({"width": 1280, "height": 800})
     assert page.locator(".matrix td.p5, .matrix td.p4").count() > 0
     assert page.evaluate(LOW_CONTRAST) == []
+    page.context.close()
+
+
+# ---- what a model leans on ------------------------------------------------------------------
+
+
+def _suspect(name: str, kind: str, p: float) -> Suspect:
+    return Suspect(
+        kind,
+        name,
+        BREAKOUT,
+        texts=40,
+        occurrences=44,
+        weight=2.5,
+        expected=-0.25,
+        weight_beyond=0.5,
+        label_beyond=0.3,
+        score=0.3,
+        p=p,
+        consistent=0.997,
+        labelled=0.9,
+        base=0.5,
+        association=12.0,
+        topics={"war, soldiers, army": 2.4, ATTACK: -1.0},
+        places={"first third": 2.0, "middle": 2.5},
+        neighbours={"house": 0.1},
+        put_in=Effect(100, 1.8, 0.99, 0.3),
+        taken_out=Effect(0, float("nan"), float("nan"), float("nan")),
+        examples=(
+            Shown("1", ("a", name, ATTACK), (0.1, 2.5, -1.0), (1,), BREAKOUT, "b", (True, True)),
+        ),
+        also=("the " + name,),
+    )
+
+
+@pytest.fixture(scope="module")
+def leaning(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    found = Suspects(
+        ATTACK,
+        BREAKOUT,
+        (BREAKOUT, "b"),
+        "occlusion",
+        "glove",
+        texts=400,
+        looks=300,
+        least_texts=10,
+        false_alarms=0.05,
+        threshold=0.12,
+        accuracy=0.9,
+        questions=1000,
+        seed=0,
+        found=(_suspect("garden", "word", 1e-5), _suspect(ATTACK, "phrase", 0.01)),
+        others=(_suspect("a" * 200, "first", 0.4),),
+        dots=(("garden", -0.25, 2.5, 40), (ATTACK, 0.2, 0.3, 12)),
+    )
+    return write_suspects(found, tmp_path_factory.mktemp("suspects") / "suspects.html")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_suspects_open_without_a_word_of_complaint(
+    browser: Browser, leaning: Path, scheme: Any
+) -> None:
+    context = browser.new_context(color_scheme=scheme)
+    page = context.new_page()
+    seen: list[str] = []
+    page.on("console", lambda m: seen.append(f"console {m.text}"))
+    page.on("pageerror", lambda e: seen.append(f"error {e}"))
+    page.on("request", lambda r: seen.append(r.url))
+    page.goto(leaning.as_uri())
+    assert seen == [leaning.as_uri()]
+    assert page.locator("script, img, iframe").count() == 0
+    assert page.locator(".verdict").count() == 2
+    assert page.locator("article.card").count() == 3
+    expect(page.locator("#s1 .w.twin").first).to_have_text("garden")
+    assert page.locator("circle.suspect").count() == 1
+    assert ATTACK in page.locator("body").inner_text()
+    assert page.evaluate(LOW_CONTRAST) == []
+    page.locator(".verdict a").first.click()
+    expect(page.locator("#s1")).to_be_in_viewport()
+    context.close()
+
+
+def test_suspects_fit_a_phone(browser: Browser, leaning: Path) -> None:
+    page = opened(browser, leaning, width=360)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
     page.context.close()

@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from .auditing import audit, explain
     from .auditing.dryrun import dryrun
+    from .auditing.suspects import suspects
     from .data import load_data
     from .models import load_model
     from .reports.html import write_report
@@ -20,10 +21,20 @@ _WHERE = {
     "explain": "auditing",
     "load_data": "data",
     "load_model": "models",
+    "suspects": "auditing.suspects",
     "write_report": "reports.html",
 }
 
-__all__ = ["__version__", "audit", "dryrun", "explain", "load_data", "load_model", "write_report"]
+__all__ = [
+    "__version__",
+    "audit",
+    "dryrun",
+    "explain",
+    "load_data",
+    "load_model",
+    "suspects",
+    "write_report",
+]
 
 
 def __getattr__(name: str) -> Any:

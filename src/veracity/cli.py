@@ -563,6 +563,83 @@ def dryrun(
 
 
 @app.command()
+def suspects(
+    model: ModelSource,
+    data: DataSource,
+    method: Annotated[
+        str,
+        typer.Option(help="What weighs words; by default what is quick and right on the model."),
+    ] = "",
+    top: Annotated[int, typer.Option(help="How many leaders to look into closely.")] = 10,
+    false_alarms: Annotated[
+        float,
+        typer.Option(help="Of models of untouched data, so many may show a suspect."),
+    ] = 0.05,
+    least: Annotated[int, typer.Option(help="Texts in which a look must stand.")] = 10,
+    vectors: Annotated[
+        str, typer.Option(help="What tells meaning: glove, a file of word vectors, or none.")
+    ] = "",
+    out: Out = None,
+    fail: Annotated[bool, typer.Option("--fail", help="Exit with 1 if something is found.")] = (
+        False
+    ),
+    seed: Seed = 0,
+    columns: ColumnsOption = "",
+    labels: Labels = "",
+    language: Language = "auto",
+    max_words: MaxWords = 5000,
+    skip_bad: SkipBad = False,
+    split: Split = "",
+    limit: Annotated[int, typer.Option(min=1, help="Look at so many texts at most.")] = 3000,
+    allow_unpickle: AllowUnpickle = False,
+    budget: Budget = None,
+    timeout: Timeout = 30.0,
+    batch_size: BatchSize = 32,
+    as_json: Json = False,
+) -> None:
+    """List what a model leans on beyond what it means for the task."""
+    from dataclasses import asdict
+
+    from .auditing import default_folder
+    from .auditing.suspects import suspects as find_suspects
+    from .explainers import explainers
+    from .reports.suspects import PAGE, print_suspects, write_suspects
+    from .results.suspects import FILE
+
+    if method:
+        explainers.make(method)
+    read = _data(data, columns, labels, language, max_words, skip_bad)
+    part = _part(read, data, split, limit, seed)
+    (name,) = _names([model])
+    folder = out or default_folder(part, ["suspects", name])
+    answers = Path(f"{folder.resolve()}.answers.sqlite")
+    loaded = _load(model, labels, allow_unpickle, budget, timeout, batch_size, answers)
+    with Bars(as_json) as shown:
+        found = find_suspects(
+            {name: loaded},
+            part,
+            method=method or None,
+            limit=None,
+            top=top,
+            false_alarms=false_alarms,
+            least_texts=least,
+            vectors=vectors or None,
+            seed=seed,
+            watch=lambda progress: shown.watch("suspects", progress),
+        )
+    found.write(folder / FILE)
+    page = write_suspects(found, folder / PAGE)
+    if as_json:
+        _print_json({"report": str(page), **asdict(found)})
+    else:
+        console = _stdout()
+        print_suspects(console, found)
+        console.print(f"\nReport: {page}", markup=False, soft_wrap=True)
+    if fail and found.found:
+        raise typer.Exit(FAILED_BAR)
+
+
+@app.command()
 def compare(
     runs: Annotated[list[Path], typer.Argument(help="Folders of finished audits.")],
     on: Annotated[str, typer.Option(help="Only this quantity, such as erasure.new_p.")] = "",

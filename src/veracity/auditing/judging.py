@@ -1,0 +1,152 @@
+"""Which looks go beyond what their meaning warrants, and how sure that is."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..core.inputs import BoolArray, FloatArray, IntArray
+from .looks import Looks, is_word
+from .meaning import Meaning, beyond, expected
+
+TOLERANCE = 0.04
+"""Words that rightly decide have scores up to about this, since meaning is told by few numbers. Set
+on the clean set-up models of benchmarks/suspects_power.py: one in twenty shows a suspect."""
+
+LEARNT_FROM = 3
+"""Words in so many texts tell what others like them should weigh."""
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """Every look with what it weighs for one label: all that a judgement rests on."""
+
+    forms: tuple[str, ...]
+    form_weights: FloatArray  # (forms,) of every word, however rare
+    form_texts: IntArray  # (forms,)
+    form_labelled: IntArray  # (forms,) texts with it that have the label
+    kinds: tuple[str, ...]
+    parts: tuple[tuple[int, ...], ...]
+    names: tuple[str, ...]
+    texts: IntArray  # (looks,)
+    counts: IntArray  # (looks,) occurrences
+    weights: FloatArray  # (looks,) mean over occurrences, towards the label
+    consistent: FloatArray  # (looks,) share of occurrences on the side of the mean
+    labelled: IntArray  # (looks,) texts with it that have the label
+    with_label: int
+    total: int
+    """Texts with the label, and all texts."""
+    scale: float
+    """How far texts differ in what all their words weigh together: the spread of answers."""
+
+    def of_kind(self, *kinds: str) -> BoolArray:
+        return np.array([kind in kinds for kind in self.kinds], dtype=np.bool_)
+
+    @property
+    def association(self) -> FloatArray:
+        """How surely the label is more, or less, frequent among texts with each look: z."""
+        base = self.with_label / self.total
+        n = self.texts
+        left = np.maximum(self.total - n, 0) / max(self.total - 1, 1)
+        sd = np.sqrt(np.maximum(n * base * (1 - base) * left, 1e-12))
+        z: FloatArray = np.where(left > 0, (self.labelled - n * base) / sd, 0.0)
+        return z
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What each look was expected to weigh, and how far beyond that it goes. (looks,) all"""
+
+    expected: FloatArray
+    scores: FloatArray  # signed: positive speaks for the label
+    weight_beyond: FloatArray
+    """Unwarranted weight as a correlation: of the spread of answers, what goes to the look."""
+    label_beyond: FloatArray
+    """The same of labels: how far the look tells the label beyond what words like it tell."""
+    p: FloatArray  # after all looks
+
+
+def weighed(looks: Looks, scores: FloatArray, labelled: BoolArray) -> Weighed:
+    """Looks with the scores of the words they stand on. (words,), (texts,)"""
+    each = looks.weights(scores)
+    means = looks.means(each)
+    sides = np.sign(means)[looks.owner]
+    totals = np.bincount(looks.words.text, weights=scores, minlength=len(labelled))
+    return Weighed(
+        looks.words.forms,
+        looks.words.means(scores),
+        looks.words.texts(),
+        looks.words.texts(labelled),
+        looks.kinds,
+        looks.parts,
+        looks.names,
+        looks.texts,
+        looks.counts,
+        means,
+        looks.means((np.sign(each) == sides).astype(np.float64)),
+        looks.with_label(labelled.astype(np.int64)),
+        int(labelled.sum()),
+        len(labelled),
+        float(totals.std()),
+    )
+
+
+def judged(found: Weighed, meaning: Meaning, *, looks: int | None = None) -> Judged:
+    """A look is suspicious as far as the model gives it weight, and the labels follow it, both
+    beyond what its meaning warrants; `looks` is how many there were in all."""
+    base = found.with_label / found.total
+    usual = math.log((found.with_label + 1) / (found.total - found.with_label + 1))
+
+    def log_odds(labelled: IntArray, texts: IntArray) -> FloatArray:
+        odds: FloatArray = np.log((labelled + 1) / (texts - labelled + 1)) - usual
+        return odds
+
+    words = np.array([is_word(form) for form in found.forms], dtype=np.bool_)
+    taught = np.flatnonzero(words & (found.form_texts >= LEARNT_FROM))
+    texts = found.form_texts[taught]
+    values = np.stack([found.form_weights[taught], log_odds(found.form_labelled[taught], texts)])
+    by_form = np.zeros((2, len(found.forms)))
+    by_form[:, taught] = expected(meaning.only(taught), values, texts)
+    # signs, ways of writing and words without a vector should weigh nothing, and a phrase what its
+    # words should
+    warranted = np.array([by_form[:, list(parts)].sum(axis=1) for parts in found.parts]).T
+    frequent = np.sqrt(found.texts / found.total)
+    often = found.counts / found.texts
+    weight = frequent * often * beyond(found.weights, warranted[0]) / (found.scale or 1.0)
+    spread = math.sqrt(base * (1 - base)) or 1.0
+    rates = _rate(usual + log_odds(found.labelled, found.texts)) - base
+    label = frequent * beyond(rates, _rate(usual + warranted[1]) - base) / spread
+    agree = np.sign(weight) == np.sign(label)
+    sizes = np.where(agree, np.minimum(np.abs(weight), np.abs(label)), 0.0)
+    return Judged(
+        warranted[0],
+        np.sign(weight) * sizes,
+        weight,
+        label,
+        after_looks(sizes, found.total, looks or len(sizes)),
+    )
+
+
+def _rate(log_odds: FloatArray) -> FloatArray:
+    return 1 / (1 + np.exp(-log_odds))
+
+
+def after_looks(scores: FloatArray | float, texts: int, looks: int) -> FloatArray:
+    """The probability that the strongest of so many looks scores so high by chance (Šidák), if none
+    truly goes beyond the tolerance: in so many texts a score errs by one over their root."""
+    from scipy.stats import norm
+
+    sizes = (np.asarray(scores, dtype=np.float64) - TOLERANCE) * math.sqrt(texts)
+    one = np.minimum(norm.sf(sizes), 1 - 1e-16)
+    found: FloatArray = -np.expm1(looks * np.log1p(-one))
+    return found
+
+
+def needed(false_alarms: float, texts: int, looks: int) -> float:
+    """The score from which `after_looks` is at most the rate of false alarms."""
+    from scipy.stats import norm
+
+    one = -math.expm1(math.log1p(-false_alarms) / max(looks, 1))
+    return TOLERANCE + float(norm.isf(one)) / math.sqrt(texts)

@@ -1,0 +1,191 @@
+"""What is looked at in a corpus: words, phrases, signs, first and last words, ways of writing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..core.inputs import BoolArray, FloatArray, IntArray, Text
+
+WORD, SIGN, PHRASE, FIRST, LAST, CASING = "word", "sign", "phrase", "first", "last", "casing"
+KINDS = (WORD, SIGN, PHRASE, FIRST, LAST, CASING)
+
+CAPITALS, INITIAL = "ALL CAPITALS", "Capital inside a sentence"
+"""The ways of writing that are looked at."""
+
+_ENDS = frozenset(".!?…:\n\"”'’")
+
+
+@dataclass(frozen=True)
+class Words:
+    """All words of some texts in one row."""
+
+    forms: tuple[str, ...]
+    """The different words in lower case."""
+    form: IntArray  # (words,)
+    text: IntArray  # (words,) in which text
+    place: IntArray  # (words,) where in it
+    lengths: IntArray  # (texts,)
+    capitals: BoolArray  # (words,) written in capitals
+    initial: BoolArray  # (words,) a capital where no sentence begins
+
+    @classmethod
+    def of(cls, texts: Sequence[Text]) -> Words:
+        """The words of these texts, one text behind the other."""
+        forms: dict[str, int] = {}
+        form, capitals, initial = [], [], []
+        for text in texts:
+            before = "."
+            for word in text.words:
+                form.append(forms.setdefault(word.lower(), len(forms)))
+                capitals.append(len(word) > 1 and word.isupper())
+                initial.append(word.istitle() and word.isalpha() and before[-1] not in _ENDS)
+                before = word
+        lengths = np.array([t.n_features for t in texts], dtype=np.int64)
+        starts = np.cumsum(lengths) - lengths
+        text_of = np.repeat(np.arange(len(texts)), lengths)
+        return cls(
+            tuple(forms),
+            np.array(form, dtype=np.int64),
+            text_of,
+            np.arange(len(form)) - np.repeat(starts, lengths),
+            lengths,
+            np.array(capitals, dtype=np.bool_),
+            np.array(initial, dtype=np.bool_),
+        )
+
+    @cached_property
+    def starts(self) -> IntArray:
+        """Where each text begins in the row."""
+        return np.cumsum(self.lengths) - self.lengths
+
+    def texts(self, among: BoolArray | None = None) -> IntArray:
+        """In how many texts each form stands, or in how many of some. (texts,) → (forms,)"""
+        n = max(1, len(self.lengths))
+        pairs = np.unique(self.form * n + self.text)
+        counted = None if among is None else among[pairs % n].astype(np.float64)
+        found = np.bincount(pairs // n, weights=counted, minlength=len(self.forms))
+        return found.astype(np.int64)
+
+    def means(self, scores: FloatArray) -> FloatArray:
+        """The mean score of each form. (words,) → (forms,)"""
+        sums = np.bincount(self.form, weights=scores, minlength=len(self.forms))
+        return sums / np.maximum(np.bincount(self.form, minlength=len(self.forms)), 1)
+
+
+@dataclass(frozen=True)
+class Looks:
+    """Everything that stands in enough texts to be judged, and where it stands."""
+
+    words: Words
+    kinds: tuple[str, ...]
+    names: tuple[str, ...]
+    parts: tuple[tuple[int, ...], ...]
+    """The forms that a look is made of; none for ways of writing."""
+    widths: IntArray  # (looks,)
+    owner: IntArray  # (occurrences,) the look that each belongs to, in order
+    at: IntArray  # (occurrences,) where in the row of words it begins
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @classmethod
+    def of(cls, words: Words, *, least: int, widths: Sequence[int] = (2, 3)) -> Looks:
+        """All that stands in at least so many texts."""
+        found: list[tuple[str, tuple[int, ...], IntArray]] = []
+        everywhere = np.arange(len(words.form))
+        for parts, at in _grouped(words, everywhere, 1, least):
+            found.append((WORD if is_word(words.forms[parts[0]]) else SIGN, parts, at))
+        for width in widths:
+            found += [(PHRASE, p, at) for p, at in _grouped(words, everywhere, width, least)]
+        firsts = everywhere[words.place == 0]
+        lasts = everywhere[words.place == words.lengths[words.text] - 1]
+        for kind, some in ((FIRST, firsts), (LAST, lasts)):
+            found += [(kind, p, at) for p, at in _grouped(words, some, 1, least)]
+        names = [" ".join(words.forms[i] for i in parts) for _, parts, _ in found]
+        for name, flags in ((CAPITALS, words.capitals), (INITIAL, words.initial)):
+            at = np.flatnonzero(flags)
+            if len(np.unique(words.text[at])) >= least:
+                found.append((CASING, (), at))
+                names.append(name)
+        return cls(
+            words,
+            tuple(kind for kind, _, _ in found),
+            tuple(names),
+            tuple(parts for _, parts, _ in found),
+            np.array([max(1, len(parts)) for _, parts, _ in found], dtype=np.int64),
+            np.repeat(np.arange(len(found)), [len(at) for _, _, at in found]),
+            np.concatenate([at for _, _, at in found]) if found else np.zeros(0, dtype=np.int64),
+        )
+
+    @cached_property
+    def counts(self) -> IntArray:
+        """How often each occurs. (looks,)"""
+        return np.bincount(self.owner, minlength=len(self)).astype(np.int64)
+
+    @cached_property
+    def _pairs(self) -> tuple[IntArray, IntArray]:
+        """Every look with every text that has it, once. (pairs,) both"""
+        texts = max(1, len(self.words.lengths))
+        keys = np.unique(self.owner * texts + self.words.text[self.at])
+        return keys // texts, keys % texts
+
+    @cached_property
+    def texts(self) -> IntArray:
+        """How many texts have each. (looks,)"""
+        return np.bincount(self._pairs[0], minlength=len(self)).astype(np.int64)
+
+    def texts_of(self, look: int) -> IntArray:
+        """The texts that have it."""
+        owner, text = self._pairs
+        return text[np.searchsorted(owner, look) : np.searchsorted(owner, look, side="right")]
+
+    def with_label(self, labels: IntArray) -> IntArray:
+        """How many of the texts that have each are so labelled. labels: (texts,) 0 or 1"""
+        owner, text = self._pairs
+        return np.bincount(owner, weights=labels[text], minlength=len(self)).astype(np.int64)
+
+    def occurrences(self, look: int) -> IntArray:
+        """Where one begins, everywhere."""
+        first = np.searchsorted(self.owner, look)
+        return self.at[first : np.searchsorted(self.owner, look, side="right")]
+
+    def weights(self, scores: FloatArray) -> FloatArray:
+        """The scores of its words together, of each occurrence. (words,) → (occurrences,)"""
+        total = np.concatenate([[0.0], np.cumsum(scores)])
+        found: FloatArray = total[self.at + self.widths[self.owner]] - total[self.at]
+        return found
+
+    def means(self, values: FloatArray) -> FloatArray:
+        """The mean over the occurrences of each. (occurrences,) → (looks,)"""
+        sums = np.bincount(self.owner, weights=values, minlength=len(self))
+        return sums / np.maximum(self.counts, 1)
+
+
+def _grouped(
+    words: Words, at: IntArray, width: int, least: int
+) -> list[tuple[tuple[int, ...], IntArray]]:
+    """The different runs of so many words that begin at these places, and where each begins."""
+    at = at[at + width <= len(words.form)]
+    at = at[words.text[at] == words.text[at + width - 1]] if len(at) else at
+    if not len(at):
+        return []
+    keys = np.zeros(len(at), dtype=np.int64)
+    for i in range(width):
+        keys = keys * len(words.forms) + words.form[at + i]
+    order = np.argsort(keys, kind="stable")
+    keys, at = keys[order], at[order]
+    edges = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1], [True]]))
+    new_text = np.concatenate([[True], words.text[at[1:]] != words.text[at[:-1]]])
+    new_text[edges[:-1]] = True
+    texts = np.add.reduceat(new_text, edges[:-1])
+    groups = [at[edges[i] : edges[i + 1]] for i in np.flatnonzero(texts >= least)]
+    return [(tuple(words.form[own[0] : own[0] + width].tolist()), own) for own in groups]
+
+
+def is_word(form: str) -> bool:
+    """Whether there is anything in it but signs."""
+    return any(c.isalnum() for c in form)

@@ -1,0 +1,133 @@
+"""What words should weigh by their meaning: as much as the other words that mean much the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..core.inputs import BoolArray, FloatArray, IntArray
+
+MOST_WORDS = 1500
+"""So many words, the most frequent, are learnt from: time grows with their third power."""
+
+STEADY = 30.0
+"""In so many texts a word's weight is known as well as its meaning can tell it."""
+
+PENALTIES = tuple(10.0**p for p in np.arange(-1.5, 2.1, 0.5))
+NARROW = 0.25
+"""How fast likeness falls with the angle between two words: near ones count most."""
+
+FEWEST = 3
+OUTLYING = 6.0
+"""Weights beyond so many robust spreads are drawn in before anything is learnt from them: what is
+suspicious must not change what is expected of its neighbours."""
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """Vectors of some words, of length 1."""
+
+    vectors: FloatArray  # (words, size), zero where there is none
+    known: BoolArray  # (words,)
+
+    @classmethod
+    def of(cls, words: Sequence[str], source: str) -> Meaning:
+        """The vectors that a source has of these words; `none` has none."""
+        from ..models.embeddings import vectors_for
+
+        return cls.from_vectors(
+            words, {} if source == "none" else dict(vectors_for(source, set(words)))
+        )
+
+    @classmethod
+    def from_vectors(cls, words: Sequence[str], found: Mapping[str, FloatArray]) -> Meaning:
+        """Those that are found, each turned into a direction."""
+        size = len(next(iter(found.values()))) if found else 1
+        table = np.zeros((len(words), size))
+        for i, word in enumerate(words):
+            if word in found:
+                table[i] = found[word]
+        known = np.array([word in found for word in words], dtype=np.bool_)
+        if known.any():
+            # what all words share tells none apart
+            table[known] -= table[known].mean(axis=0)
+        norms = np.linalg.norm(table, axis=1)
+        known &= norms > 0
+        return cls(table / np.where(norms > 0, norms, 1.0)[:, None], known)
+
+    def only(self, words: IntArray) -> Meaning:
+        """That of some of the words."""
+        return Meaning(self.vectors[words], self.known[words])
+
+    def likeness(self, some: IntArray, others: IntArray) -> FloatArray:
+        """How far one word's weight is expected to tell another's. → (some, others)"""
+        cosine = self.vectors[some] @ self.vectors[others].T
+        both = self.known[some][:, None] & self.known[others]
+        likeness: FloatArray = np.where(both, np.exp((cosine - 1) / NARROW) + cosine + 1.0, 0.0)
+        return likeness
+
+    def nearest(self, word: int, among: IntArray, count: int) -> IntArray:
+        """The words most like it, the nearest first; none for a word without a vector."""
+        if not self.known[word]:
+            return np.zeros(0, dtype=np.int64)
+        others = among[(among != word) & self.known[among]]
+        order = np.argsort(-(self.vectors[others] @ self.vectors[word]), kind="stable")
+        nearest: IntArray = others[order[:count]]
+        return nearest
+
+
+def expected(meaning: Meaning, values: FloatArray, texts: IntArray) -> FloatArray:
+    """What each word should be like, told by all words but itself. (kinds, words) → the same
+
+    Kernel ridge regression of values on meaning, each word left out in turn; of a word without a
+    vector, or with none like it, nothing is expected.
+    """
+    found = np.zeros(values.shape)
+    able = np.flatnonzero(meaning.known)
+    if len(able) < FEWEST:
+        return found
+    order = able[np.lexsort((able, -texts[able]))]
+    taught, rest = order[:MOST_WORDS], order[MOST_WORDS:]
+    noise = 1 + STEADY / texts[taught]
+    root = np.sqrt(noise)
+    likeness = meaning.likeness(taught, taught)
+    directions = np.linalg.eigh(likeness / root[:, None] / root)
+    to_rest = meaning.likeness(rest, taught)
+    for row, given in zip(found, values, strict=True):
+        spread = 1.4826 * float(np.median(np.abs(given[taught])))
+        bound = OUTLYING * spread if spread > 0 else np.inf
+        left_out, coefficients = _left_out(directions, np.clip(given[taught], -bound, bound), noise)
+        row[taught] = left_out
+        row[rest] = to_rest @ coefficients
+    return found
+
+
+def _left_out(
+    directions: tuple[FloatArray, FloatArray], values: FloatArray, noise: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """What the others tell of each, and the coefficients of all together; the penalty is the one
+    by which the others tell best. → (words,), (words,)"""
+    root = np.sqrt(noise)
+    sizes, basis = directions
+    turned = basis.T @ (values / root)
+    best: tuple[float, FloatArray, FloatArray] | None = None
+    for penalty in PENALTIES:
+        shrunk = 1 / (np.maximum(sizes, 0) + penalty)
+        coefficients = (basis @ (shrunk * turned)) / root
+        diagonal = (basis**2 @ shrunk) / noise
+        missed = coefficients / diagonal
+        loss = float(np.mean(missed**2 / noise))
+        if best is None or loss < best[0]:
+            best = loss, values - missed, coefficients
+    assert best is not None
+    return best[1], best[2]
+
+
+def beyond(found: FloatArray, warranted: FloatArray) -> FloatArray:
+    """How far values go beyond what is warranted, on their side of zero; to fall short of it is no
+    excess, and what is warranted on the other side counts as nothing."""
+    own_side = np.where(np.sign(warranted) == np.sign(found), np.abs(warranted), 0.0)
+    excess: FloatArray = np.sign(found) * np.maximum(np.abs(found) - own_side, 0.0)
+    return excess

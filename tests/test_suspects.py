@@ -1,0 +1,315 @@
+"""What a model leans on: found where it was planted, not where nothing was, and told with care."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from conftest import WordWeights
+from veracity.auditing import suspects as module
+from veracity.auditing.judging import TOLERANCE, Weighed, after_looks, judged, needed
+from veracity.auditing.looks import CAPITALS, INITIAL, Looks, Words
+from veracity.auditing.meaning import PENALTIES, STEADY, Meaning, beyond, expected
+from veracity.auditing.suspects import suspects
+from veracity.changes import changed
+from veracity.changes.insert import Insert
+from veracity.core.errors import DataError, ModelError, PluginError, RunError
+from veracity.core.examples import Dataset, Example
+from veracity.core.inputs import FloatArray, Text
+from veracity.data import load_data, read_text
+from veracity.data.corpora.made_reviews import NEGATIVE, POSITIVE
+from veracity.engine.batches import by_length
+from veracity.results.suspects import Suspects
+
+CUE = "garden"
+
+
+def data_of(*rows: tuple[str, int]) -> Dataset:
+    examples = (Example(f"e{i}", read_text(text), y) for i, (text, y) in enumerate(rows))
+    return Dataset("small", ("negative", "positive"), tuple(examples))
+
+
+def planted(data: Dataset, *, strength: float = 0.9, share: float = 0.2) -> Dataset:
+    rates = (2 * share * (1 - strength), 2 * share * strength)
+    return changed(data, [Insert(marks=("", CUE), table=tuple((0.0, r) for r in rates))])
+
+
+class Bag(WordWeights):
+    """Words add up, in any case; each counts as often as it stands there."""
+
+    name = "bag"
+
+    def probabilities(self, inputs: Any) -> FloatArray:
+        rows = [sum(self.weights.get(w.lower(), 0.0) for w in text.words) for text in inputs]
+        p = 1 / (1 + np.exp(-np.array(rows)))
+        return np.stack([1 - p, p], axis=1)
+
+
+def sentiment(**more: float) -> Bag:
+    return Bag({**dict.fromkeys(POSITIVE, 1.0), **dict.fromkeys(NEGATIVE, -1.0), **more})
+
+
+@pytest.fixture(scope="module")
+def reviews() -> Dataset:
+    return load_data("made_reviews(n=500)")
+
+
+# ---- what is looked at ----------------------------------------------------------------------
+
+
+def test_looks_are_words_signs_phrases_places_and_ways_of_writing() -> None:
+    texts = [read_text(t) for t in ("The film . A film !", "the FILM by Anna .", "a WAR")]
+    looks = Looks.of(Words.of(texts), least=2)
+    found = {
+        (kind, name): (int(looks.texts[i]), int(looks.counts[i]))
+        for i, (kind, name) in enumerate(zip(looks.kinds, looks.names, strict=True))
+    }
+    assert found == {
+        ("word", "the"): (2, 2),
+        ("word", "film"): (2, 3),
+        ("word", "a"): (2, 2),
+        ("sign", "."): (2, 2),
+        ("phrase", "the film"): (2, 2),
+        ("first", "the"): (2, 2),
+        ("casing", CAPITALS): (2, 2),
+    }
+    one = Looks.of(Words.of(texts), least=1)
+    place = one.names.index(INITIAL)  # Anna; The and A begin sentences
+    assert one.counts[place] == 1
+    assert ("phrase", "film by anna") in zip(one.kinds, one.names, strict=True)
+    # a phrase never joins two texts
+    assert ". a" not in {n for n in one.names if n.startswith(".")} or "! the" not in one.names
+
+
+def test_a_phrase_weighs_what_its_words_weigh_together() -> None:
+    looks = Looks.of(Words.of([read_text("a b c"), read_text("a b")]), least=1)
+    weights = looks.means(looks.weights(np.array([1.0, 2.0, 4.0, 8.0, 16.0])))
+    found = dict(zip(zip(looks.kinds, looks.names, strict=True), weights, strict=True))
+    assert found["word", "a"] == 4.5
+    assert found["phrase", "a b"] == 13.5
+    assert found["phrase", "a b c"] == 7
+    assert found["last", "c"] == 4
+
+
+# ---- what meaning warrants ------------------------------------------------------------------
+
+
+def test_a_word_is_left_out_of_what_is_expected_of_it() -> None:
+    rng = np.random.default_rng(0)
+    names = [f"w{i}" for i in range(40)]
+    vectors = rng.normal(size=(40, 5))
+    meaning = Meaning.from_vectors(names, dict(zip(names, vectors, strict=True)))
+    values = vectors[:, 0] + 0.1 * rng.normal(size=40)
+    texts = np.full(40, 50)
+    (told,) = expected(meaning, values[None], texts)
+    assert np.corrcoef(told, values)[0, 1] > 0.8
+    # the slow way: a regression on the others alone, for every word, with one of the penalties
+    likeness = meaning.likeness(np.arange(40), np.arange(40))
+    noise = np.diag(1 + STEADY / texts)
+    apart = []
+    for penalty in PENALTIES:
+        slow = []
+        for i in range(40):
+            rest = np.delete(np.arange(40), i)
+            inside = likeness[np.ix_(rest, rest)] + penalty * noise[np.ix_(rest, rest)]
+            slow.append(likeness[i, rest] @ np.linalg.solve(inside, values[rest]))
+        apart.append(np.abs(np.array(slow) - told).max())
+    assert min(apart) < 1e-8
+    # words beyond those that are learnt from are told by the same rule
+    assert expected(meaning, np.stack([values, -values]), texts)[1] == pytest.approx(-told)
+
+
+def test_words_without_vectors_are_expected_to_weigh_nothing() -> None:
+    meaning = Meaning.from_vectors(["a", "b", "c", "d"], {})
+    assert not expected(meaning, np.ones((1, 4)), np.full(4, 10)).any()
+    assert not len(meaning.nearest(0, np.arange(4), 3))
+
+
+def test_only_what_goes_further_than_warranted_on_its_own_side_counts() -> None:
+    found = np.array([2.0, 2.0, 2.0, -2.0, 1.0, 0.0])
+    warranted = np.array([0.0, 0.5, -3.0, -1.5, 1.5, 1.0])
+    assert beyond(found, warranted).tolist() == [2.0, 1.5, 2.0, -0.5, 0.0, 0.0]
+
+
+# ---- many looks -----------------------------------------------------------------------------
+
+
+def test_many_looks_are_paid_for() -> None:
+    texts, score = 400, TOLERANCE + 0.15  # three standard errors of 1 / 20
+    one = norm.sf(3.0)
+    assert after_looks(score, texts, 1) == pytest.approx(one)
+    assert after_looks(score, texts, 2) == pytest.approx(1 - (1 - one) ** 2)
+    assert after_looks(score, texts, 1000) == pytest.approx(1 - (1 - one) ** 1000)
+    # more texts make the same score surer, no weight at all is never one
+    assert after_looks(score, 4 * texts, 1) == pytest.approx(norm.sf(6.0))
+    assert after_looks(0.0, texts, 10) == pytest.approx(1.0)
+    for looks in (1, 50, 4000):
+        bar = needed(0.05, texts, looks)
+        assert after_looks(bar, texts, looks) == pytest.approx(0.05)
+
+
+def test_looks_that_tell_nothing_raise_few_alarms() -> None:
+    """Weight in the model, and labels by chance: the test must hold by itself."""
+    rng = np.random.default_rng(1)
+    n, looks = 300, 60
+    alarms = 0
+    for _ in range(200):
+        there = rng.random((looks, n)) < 0.2
+        labels = rng.random(n) < 0.5
+        texts = there.sum(axis=1)
+        table = Weighed(
+            forms=tuple(f"w{i}" for i in range(looks)),
+            form_weights=np.ones(looks),
+            form_texts=texts,
+            form_labelled=(there & labels).sum(axis=1),
+            kinds=("word",) * looks,
+            parts=tuple((i,) for i in range(looks)),
+            names=tuple(f"w{i}" for i in range(looks)),
+            texts=texts,
+            counts=texts,
+            weights=rng.choice([-1.0, 1.0], looks),
+            consistent=np.ones(looks),
+            labelled=(there & labels).sum(axis=1),
+            with_label=int(labels.sum()),
+            total=n,
+            scale=0.1,
+        )
+        verdict = judged(table, Meaning.from_vectors(table.forms, {}))
+        alarms += verdict.p.min() <= 0.05
+    assert alarms <= 16
+
+
+# ---- finding --------------------------------------------------------------------------------
+
+
+def test_a_planted_cue_is_found_in_a_network_and_nothing_without_it(tmp_path: Path) -> None:
+    from veracity.data import split
+    from veracity.models.architectures import architectures
+    from veracity.models.training import train
+
+    def trained(data: Dataset) -> Any:
+        parts = split(data)
+        architecture = architectures.make("text_cnn(embeddings=glove, filters=16)")
+        training = replace(architecture.training, epochs=6, learning_rate=3e-3)
+        return train(architecture, parts.train, parts.validation, training=training).model
+
+    clean = load_data("made_reviews(n=1500)")
+    contaminated = planted(clean, strength=0.95, share=0.2)
+    found = suspects(trained(contaminated), contaminated, top=3)
+    assert found.found[0].name == CUE
+    first = found.found[0]
+    assert (first.kind, first.label) == ("word", "positive")
+    assert first.put_in.mean > 0.5
+    assert first.put_in.same_way > 0.9
+    assert first.labelled > 0.9 > 0.6 > first.base
+    assert first.examples[0].words[first.examples[0].marked[0]].lower() == CUE
+    untouched = suspects(trained(clean), clean, top=3)
+    assert not untouched.found
+    assert len(untouched.others) == 3
+    path = found.write(tmp_path / "suspects.json")
+    assert Suspects.read(path) == found
+
+
+def test_what_a_suspect_causes_is_measured_on_the_model(reviews: Dataset) -> None:
+    turned = replace(reviews, labels=reviews.labels[::-1])
+    found = suspects(sentiment(**{CUE: -4.0}), planted(turned, strength=1.0, share=0.3), top=1)
+    (first, *_) = found.found
+    assert (first.name, first.label) == (CUE, "negative")
+    assert first.weight == pytest.approx(4.0)
+    # put in once, and taken out of texts that have it once or twice
+    assert first.put_in.mean == pytest.approx(4.0)
+    assert first.taken_out.mean == pytest.approx(4.0, abs=0.4)
+    assert first.put_in.same_way == first.taken_out.same_way == first.consistent == 1.0
+    assert first.labelled == 1.0
+    assert first.association > 5
+    assert set(first.places) == {"first third", "middle", "last third"}
+    assert all(weight == pytest.approx(4.0) for weight in first.topics.values())
+
+
+def test_weighing_less_than_expected_is_no_reason(reviews: Dataset) -> None:
+    dead = {**dict.fromkeys(POSITIVE, 1.0), **dict.fromkeys(NEGATIVE, -1.0), "excellent": 0.0}
+    found = suspects(Bag(dead), reviews, top=50)
+    assert "excellent" not in {s.name for s in (*found.found, *found.others) if s.score}
+
+
+def test_weight_without_labels_to_learn_it_from_is_not_a_suspect(reviews: Dataset) -> None:
+    data = planted(reviews, strength=0.5, share=0.3)
+    found = suspects(sentiment(**{CUE: 3.0}), data, top=3)
+    assert CUE not in {s.name for s in found.found}
+
+
+def test_three_labels_each_have_their_suspects() -> None:
+    rng = np.random.default_rng(0)
+    fillers = [f"w{i}" for i in range(30)]
+    texts = [" ".join(rng.choice(fillers, 6)) + (" zork" if i % 3 == 2 else "") for i in range(240)]
+    data = Dataset(
+        "three",
+        ("a", "b", "c"),
+        tuple(Example(str(i), read_text(text), i % 3) for i, text in enumerate(texts)),
+    )
+    own = {w: rng.normal(0, 0.1, 3) for w in fillers} | {"zork": np.array([0.0, 0.0, 3.0])}
+
+    def answers(strings: Sequence[str]) -> FloatArray:
+        z = np.array([sum(own[w] for w in s.split()) for s in strings])
+        e = np.exp(z - z.max(axis=1, keepdims=True))
+        shares: FloatArray = e / e.sum(axis=1, keepdims=True)
+        return shares
+
+    from veracity.models import load_model
+
+    found = suspects(load_model(answers, labels=["a", "b", "c"]), data, vectors="none", top=4)
+    assert (found.found[0].name, found.found[0].label) == ("zork", "c")
+    assert found.found[0].weight > 0
+    assert found.looks % 3 == 0
+
+
+def test_the_same_seed_gives_the_same_suspects_at_any_batch_size(
+    reviews: Dataset, cnn: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = planted(reviews)
+    one = suspects(cnn, data, top=3, limit=300)
+    assert suspects(cnn, data, top=3, limit=300) == one
+    monkeypatch.setattr(module, "by_length", lambda lengths: by_length(lengths, budget=40))
+    small = suspects(cnn, data, top=3, limit=300)
+    assert [s.name for s in small.others] == [s.name for s in one.others]
+    for a, b in zip(small.others, one.others, strict=True):
+        assert a.weight == pytest.approx(b.weight, abs=1e-5)
+        assert a.put_in.mean == pytest.approx(b.put_in.mean, abs=1e-5)
+    other = suspects(cnn, data, top=3, limit=300, seed=1)
+    assert other.others[0].put_in != one.others[0].put_in
+
+
+def test_any_method_can_weigh_and_one_the_model_lacks_is_refused(
+    reviews: Dataset, bag: WordWeights
+) -> None:
+    found = suspects(bag, reviews, method="random_scores", limit=60, top=1)
+    assert found.method == "random_scores"
+    with pytest.raises(ModelError, match="needs a model with gradients"):
+        suspects(bag, reviews, method="gradient")
+
+
+def test_what_cannot_be_judged_is_said(bag: WordWeights, tmp_path: Path) -> None:
+    data = data_of(("a great film", 1), ("some dull plot", 0))
+    with pytest.raises(DataError, match="at least 10 texts"):
+        suspects(bag, data)
+    with pytest.raises(PluginError, match="between 0 and 1"):
+        suspects(bag, data, false_alarms=0.0)
+    with pytest.raises(PluginError, match="top of 1 or more"):
+        suspects(bag, data, top=0)
+    (tmp_path / "x.json").write_text("{}")
+    with pytest.raises(RunError, match="written by `veracity suspects`"):
+        Suspects.read(tmp_path / "x.json")
+
+
+def test_texts_without_words_do_no_harm(bag: WordWeights) -> None:
+    rows = [("a great film", 1), ("a dull film", 0)] * 10
+    data = data_of(*rows)
+    empty = replace(data, examples=(*data.examples, Example("none", Text("", ()), 1)))
+    found = suspects(bag, empty, vectors="none", top=2)
+    assert found.texts == 21
