@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import sys
 import time
 import warnings
@@ -1025,12 +1026,12 @@ def _print_json(content: Any) -> None:
 
 
 def _finite(content: Any) -> Any:
-    """JSON has no NaN: what is not defined is null."""
+    """JSON has neither NaN nor infinity: what is not defined is null."""
     if isinstance(content, dict):
         return {str(k): _finite(v) for k, v in content.items()}
     if isinstance(content, list | tuple):
         return [_finite(v) for v in content]
-    if isinstance(content, float) and content != content:
+    if isinstance(content, float) and not math.isfinite(content):
         return None
     return content
 

@@ -6,7 +6,7 @@ import dataclasses
 import operator
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -24,7 +24,10 @@ from ..models import load_model
 from .learning import taught
 
 Target = str | int
-"""`predicted`, `gold`, or the number of a label (SPEC 0.3)."""
+"""`predicted`, `gold`, or a label's name or number (SPEC 0.3)."""
+
+NOISE = 1e-7
+"""Scores none of which is this share of the explained value are what its digits cannot tell."""
 
 
 def explain(
@@ -50,9 +53,12 @@ def explain(
         return []
     explainer = taught(explainer, loaded, train, seed=seed)
     if target == "gold":
-        raise DataError("target=gold needs labelled data: use `veracity audit` or a label's number")
+        raise DataError(
+            "target=gold needs labelled data: use `veracity audit`, or a label's name or number"
+        )
     answers = probabilities(loaded, inputs)
-    targets = chosen_targets(target, answers, [0] * len(inputs), len(loaded.labels))
+    wanted = loaded.labels.index(target) if target in loaded.labels else target
+    targets = chosen_targets(wanted, answers, [0] * len(inputs), len(loaded.labels))
     return attributions(explainer, loaded, inputs, targets, [t.text for t in inputs], seed)
 
 
@@ -79,8 +85,21 @@ def attributions(
         one = by_place.get(i) or Attribution(text, target, np.zeros(0))
         if not np.isfinite(one.scores).all():
             raise ModelError(f"{spec} gave a score that is not a number for {text.text[:80]!r}")
-        result.append(dataclasses.replace(one, method=spec))
+        result.append(dataclasses.replace(_without_noise(one), method=spec))
     return result
+
+
+def _without_noise(one: Attribution) -> Attribution:
+    """An explanation all of which is rounding says nothing, and shows nothing."""
+    known = [abs(v) for v in (one.output_value, one.base_value) if np.isfinite(v)]
+    if np.abs(one.scores).max(initial=0.0) >= NOISE * max(known, default=0.0):
+        return one
+    return dataclasses.replace(
+        one,
+        scores=np.zeros_like(one.scores),
+        fragments=None if one.fragments is None else (),
+        notes={k: v for k, v in one.notes.items() if k not in ("r2", "stability")},
+    )
 
 
 def check_ability(explainer: Explainer, model: Classifier) -> None:
@@ -102,9 +121,9 @@ def chosen_targets(
         return [int(i) for i in answers.argmax(axis=1)]
     if target == "gold":
         return list(gold)
-    if not isinstance(target, str) and 0 <= operator.index(target) < n_labels:
+    if isinstance(target, SupportsIndex) and 0 <= operator.index(target) < n_labels:
         return [operator.index(target)] * len(answers)
     raise DataError(
-        f"expected the target to be predicted, gold or a label number below {n_labels}, "
-        f"got {target!r}"
+        "expected the target to be predicted, gold (in audits), a label's name or a number below "
+        f"{n_labels}; got {target!r}"
     )

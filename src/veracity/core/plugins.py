@@ -8,6 +8,7 @@ import difflib
 import functools
 import importlib
 import inspect
+import math
 import os
 import pkgutil
 import re
@@ -41,6 +42,7 @@ class Plugin:
 
 
 T = TypeVar("T", bound=Plugin)
+_UNIONS = (typing.Union, types.UnionType)
 
 
 def settings(plugin: Plugin, *, defaults: bool = True) -> dict[str, Any]:
@@ -161,12 +163,21 @@ class Registry(Generic[T]):
         cls = self.get(name)
         check_settings(cls, values)
         try:
-            return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
+            hints = typing.get_type_hints(cls)
+            return cls(**{k: _as_hinted(v, hints[k]) for k, v in values.items()})
         except ValueError as error:
             raise PluginError(f"{spec}: {error}") from None
 
     def _entry_points(self) -> Any:
         return entry_points(group=self.package)
+
+
+def _as_hinted(value: Any, hint: Any) -> Any:
+    """A list as a tuple, and 30 as 30.0 where a float is meant: one number, one identity."""
+    options = typing.get_args(hint) if typing.get_origin(hint) in _UNIONS else (hint,)
+    if type(value) is int and float in options and int not in options:
+        return float(value)
+    return tuple(value) if isinstance(value, list) else value
 
 
 def check_settings(cls: type, values: dict[str, Any]) -> None:
@@ -189,14 +200,15 @@ def fits(value: Any, hint: Any) -> bool:
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if hint is Any:
         return True
-    if origin in (typing.Union, types.UnionType):
+    if origin in _UNIONS:
         return any(fits(value, option) for option in arguments)
     if origin is typing.Literal:
         return value in arguments
     if origin is tuple:
         return isinstance(value, tuple | list) and all(fits(v, arguments[0]) for v in value)
     if hint is float:
-        return isinstance(value, int | float) and not isinstance(value, bool)
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        return number and math.isfinite(value)
     if hint is int:
         return isinstance(value, int) and not isinstance(value, bool)
     if inspect.isclass(hint) and issubclass(hint, StrEnum):

@@ -21,10 +21,6 @@ SHORTEST = 32
 """Texts count as this long at least: a network may pad them, and its maps are wide."""
 
 
-ROUNDING = 1e-5
-"""Matches within this share of the strongest are as strong: the same n-gram, added up elsewhere."""
-
-
 @dataclass(frozen=True)
 class Hits:
     """Per filter, widths in order: its strongest match and where that stands in one text."""
@@ -70,9 +66,11 @@ def filter_hits(
     """What every filter chose in every text; ties go to the first row (SPEC 1.2)."""
     import torch
 
+    from .ties import first_best
+
     found: dict[int, Hits] = {}
     for batch, n_words, maps in _maps(model, inputs):
-        rows = torch.cat([_first_best(m.values) for m in maps], dim=1)
+        rows = torch.cat([first_best(m.values, 1).squeeze(1) for m in maps], dim=1)
         # maps of a single row each are the pooled values, and lead to the same logits
         pooled = [_pooled(m) for m in maps]
         values = torch.cat([m.values.squeeze(1) for m in pooled], dim=1)
@@ -132,12 +130,6 @@ def _maps(
             embedded = model.embed([inputs[i] for i in batch])
             maps = model.feature_maps(embedded)
         yield batch, embedded.feature.sum(dim=1).tolist(), maps
-
-
-def _first_best(values: Tensor) -> Tensor:
-    """The lowest row that reaches the maximum. (batch, rows, filters) → (batch, filters)"""
-    best = values.max(dim=1, keepdim=True).values
-    return (values >= best * (1 - ROUNDING)).int().argmax(dim=1)
 
 
 def _pooled(found: FeatureMap) -> FeatureMap:

@@ -51,6 +51,11 @@ class Lime(Explainer):
     def __post_init__(self) -> None:
         if self.samples < 2:
             raise ValueError(f"expected at least 2 samples, got {self.samples}")
+        if (self.features is not None and self.features < 1) or self.width <= 0 or self.alpha < 0:
+            raise ValueError(
+                "expected at least one feature, a width above 0 and an alpha of 0 or more; got "
+                f"features={self.features}, width={self.width}, alpha={self.alpha}"
+            )
         if self.settled is not None and not 0 < self.settled <= 1:
             raise ValueError(f"expected settled to be a share up to 1, got {self.settled}")
         if self.questions is not None and self.questions < 4:
@@ -120,7 +125,7 @@ class Lime(Explainer):
     ) -> list[tuple[LocalFit, float, int]]:
         """The model answers some questions, from which the answers to all samples follow."""
         assert self.questions is not None
-        plans = [question_plan(n, self.questions, rng) for n, rng in zip(counts, rngs, strict=True)]
+        plans = [self._plan(n, rng) for n, rng in zip(counts, rngs, strict=True)]
         found = []
         for n, rng, shown, v in zip(
             counts, rngs, plans, ask(range(len(plans)), plans), strict=True
@@ -130,6 +135,15 @@ class Lime(Explainer):
             y[0] = v[1]
             found.append((self._fit(z, y, rng), float(v[1]), len(v)))
         return found
+
+    def _plan(self, n: int, rng: np.random.Generator) -> BoolArray:
+        """Never more than was asked for: of a long text, some words are left to the guess."""
+        assert self.questions is not None
+        plan = question_plan(n, self.questions, rng)
+        if len(plan) <= self.questions:
+            return plan
+        some = np.sort(rng.permutation(len(plan) - 2)[: self.questions - 2]) + 2
+        return np.vstack([plan[:2], plan[some]])
 
     def _fit(self, z: BoolArray, y: FloatArray, rng: np.random.Generator) -> LocalFit:
         return local_fit(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from ..core.classifiers import Differentiable
+from ..core.errors import DataError
 from ..core.examples import Dataset
 from ..core.inputs import Text
 from ..core.plugins import Plugin
@@ -102,5 +103,5 @@ def head(size: int, n_labels: int, sigmoid: bool) -> nn.Linear:
     from torch import nn
 
     if sigmoid and n_labels != 2:
-        raise ValueError(f"a sigmoid head needs two labels, the data has {n_labels}")
+        raise DataError(f"a sigmoid head needs two labels, the data has {n_labels}")
     return nn.Linear(size, 1 if sigmoid else n_labels)

@@ -255,6 +255,17 @@ class NeuralArchitecture(Architecture):
     cased: bool = False
     """Whether Great and great are two words."""
 
+    sizes: ClassVar[tuple[str, ...]] = ("size", "vocabulary", "filters", "hidden", "attention")
+    """Settings that count something: each must be one at least, where there is such a thing."""
+
+    def __post_init__(self) -> None:
+        for name in self.sizes:
+            count = getattr(self, name, None)
+            if isinstance(count, int) and count < 1:
+                raise ValueError(f"expected {name} to be 1 or more, got {count}")
+        if not 0 <= self.dropout < 1:
+            raise ValueError(f"expected dropout from 0 to below 1, got {self.dropout}")
+
     @abstractmethod
     def network(self, size: int, n_labels: int) -> nn.Module:
         """The layers between embedded words and logits."""

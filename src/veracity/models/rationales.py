@@ -78,6 +78,7 @@ class RationaleArchitecture(NeuralArchitecture):
     )
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not 0 < self.rate < 1 or self.strength < 0:
             raise ValueError(
                 "expected a rate between 0 and 1 and a strength of 0 or more, "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 
 import torch
@@ -47,7 +48,8 @@ class LastState(nn.Module):
         cell = Cell.of(self.lstm)
         found = words.new_empty((len(shown), self.n_labels))
         for places in in_blocks(shown):
-            *_, last = readings(cell, words, blank, shown[places], delete=delete)
+            # only the states at the end decide; all of them would fill the memory
+            (last,) = deque(readings(cell, words, blank, shown[places], delete=delete), maxlen=1)
             found[torch.from_numpy(places)] = self._decide(last.states)[last.beginning]
         return found
 

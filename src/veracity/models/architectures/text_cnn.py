@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Self, cast
+from typing import ClassVar, Literal, Self, cast
 
 import numpy as np
 import torch
@@ -29,14 +29,14 @@ class TextCnn(NeuralArchitecture):
     padding: Literal["valid", "same"] = "valid"
     length: int | Literal["mean"] | None = None
 
+    sizes: ClassVar[tuple[str, ...]] = ("size", "vocabulary", "filters")
+
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not self.widths or min(self.widths) < 1:
             raise ValueError(f"expected widths of at least one word, got {self.widths}")
-        if self.filters < 1 or self.hidden < 0:
-            raise ValueError(
-                f"expected at least one filter and no fewer than 0 hidden units, got "
-                f"{self.filters} and {self.hidden}"
-            )
+        if self.hidden < 0:
+            raise ValueError(f"expected no fewer than 0 hidden units, got {self.hidden}")
         if isinstance(self.length, int) and self.length < 1:
             raise ValueError(f"expected a length of at least one word, got {self.length}")
 
