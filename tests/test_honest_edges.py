@@ -21,6 +21,7 @@ from veracity.core.inputs import FloatArray, Hiding
 from veracity.engine.ties import FirstWins, first_best
 from veracity.explainers import explainers
 from veracity.models.architectures import architectures
+from veracity.models.prefixes import readings
 
 NEIGHBOUR = "one of the many longer texts that may stand beside it in a batch"
 TIED = ("good " * 10, "这部电影非常好看，但是演员很差。", "zyx " * 6)
@@ -136,21 +137,18 @@ def test_json_knows_no_infinity() -> None:
 
 
 def test_reading_maskings_keeps_only_the_last_states(lstm: Any, monkeypatch: Any) -> None:
-    from veracity.models.architectures import lstm as module
-
     alive: dict[int, weakref.ref[Any]] = {}
     most = 0
-    real = module.readings
 
     def watched(*given: Any, **named: Any) -> Iterator[Any]:
         nonlocal most
-        for reading in real(*given, **named):
+        for reading in readings(*given, **named):
             held = replace(reading)
             alive[reading.word] = weakref.ref(held)
             most = max(most, sum(ref() is not None for ref in alive.values()))
             yield held
 
-    monkeypatch.setattr(module, "readings", watched)
+    monkeypatch.setattr("veracity.models.architectures.lstm.readings", watched)
     shown = np.random.default_rng(0).random((80, 30)) < 0.5
     lstm.shortened(words("w " * 30), shown, Hiding.MASK)
     assert 0 < most <= 4  # of thirty words
