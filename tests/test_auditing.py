@@ -339,6 +339,7 @@ def test_everything_means_what_is_possible(cnn: Any, small: Dataset, tmp_path: P
     assert found.run.asked["skipped"] == [
         {"model": "cnn", "explainer": "attention", "why": "needs a model with attention"},
         {"model": "cnn", "explainer": "decision_tree", "why": without},
+        {"model": "cnn", "explainer": "rationale", "why": "needs a model with rationales"},
     ]
     assert set(found.run.asked["metrics"]) == {
         "accuracy",

@@ -376,17 +376,17 @@ def test_interrupting_says_how_to_go_on(place: Path, tmp_path: Path) -> None:
     import signal
 
     process = subprocess.Popen(
-        [sys.executable, "-m", "veracity", "audit", str(place / "model"), "made_reviews(n=3000)",
+        [sys.executable, "-m", "veracity", "audit", str(place / "model"), "made_reviews(n=20000)",
          "--split", "all", "--methods", "lime(samples=3000)", "--out", "r"],
         cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     deadline = time.monotonic() + 60
     while not (tmp_path / "r" / "attributions").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
-    for _ in range(4):  # what runs when a signal comes may swallow it: a person presses again
+    for _ in range(12):  # what runs when a signal comes may swallow it: a person presses again
         process.send_signal(signal.SIGINT)
         try:
-            _, stderr = process.communicate(timeout=20)
+            _, stderr = process.communicate(timeout=6)
             break
         except subprocess.TimeoutExpired:
             continue

@@ -39,7 +39,7 @@ class Exposure(TruthMetric):
     def row(self, case: Case, masks: Sequence[BoolArray]) -> Row:
         known = np.logical_or.reduce(masks)
         if not known.any():
-            return {}
+            return dict.fromkeys(self.quantities, float("nan"))
         n, m, k = len(known), int(known.sum()), min(self.top, len(known))
         scores = case.attribution.scores
         # a map without any score points nowhere
