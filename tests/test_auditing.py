@@ -373,7 +373,7 @@ def test_targets(cnn: Any, small: Dataset, tmp_path: Path) -> None:
         ).run
         rows = run.attributions("text_cnn", "occlusion")
         assert [rows[e.id]["target"] for e in small] == expected
-    with pytest.raises(DataError, match="label number below 2"):
+    with pytest.raises(DataError, match="number below 2"):
         veracity.explain(cnn, "great", "occlusion", target=5)
 
 

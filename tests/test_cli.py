@@ -179,7 +179,7 @@ def test_explaining_a_file_keeps_its_order(place: Path, tmp_path: Path) -> None:
 
 def test_a_killed_explanation_goes_on(place: Path, tmp_path: Path) -> None:
     asked = (
-        "explain", str(place / "model"), "--data", "made_reviews(n=3000)", "--split", "all",
+        "explain", str(place / "model"), "--data", "made_reviews(n=1500)", "--split", "all",
         "--out", "e.jsonl", "--method", "lime(samples=200)",
     )  # fmt: skip
     process = subprocess.Popen(
@@ -191,13 +191,13 @@ def test_a_killed_explanation_goes_on(place: Path, tmp_path: Path) -> None:
     process.kill()
     process.wait()
     kept = part.read_bytes().count(b"\n") - 1
-    assert 0 < kept < 3000 and not (tmp_path / "e.jsonl").exists()
+    assert 0 < kept < 1500 and not (tmp_path / "e.jsonl").exists()
     other = run(*asked[:-1], "gradient", cwd=tmp_path)
     assert other.returncode == 2 and "other work" in other.stderr
     result = run(*asked, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     rows = (tmp_path / "e.jsonl").read_text("utf-8").splitlines()
-    assert len(rows) == 3000 and not part.exists()
+    assert len(rows) == 1500 and not part.exists()
 
 
 def test_data_verbs(place: Path, tmp_path: Path) -> None:
@@ -379,6 +379,8 @@ def test_interrupting_says_how_to_go_on(place: Path, tmp_path: Path) -> None:
         [sys.executable, "-m", "veracity", "audit", str(place / "model"), "made_reviews(n=20000)",
          "--split", "all", "--methods", "lime(samples=3000)", "--out", "r"],
         cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        # a shell that runs the tests in the background has its children ignore the signal
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
     deadline = time.monotonic() + 60
     while not (tmp_path / "r" / "attributions").exists() and time.monotonic() < deadline:
@@ -390,6 +392,7 @@ def test_interrupting_says_how_to_go_on(place: Path, tmp_path: Path) -> None:
             break
         except subprocess.TimeoutExpired:
             continue
+    process.kill()
     assert process.returncode == 130
     assert "the same command goes on" in stderr
     assert "Traceback" not in stderr
