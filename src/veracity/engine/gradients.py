@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -165,8 +165,7 @@ def _stretch(
     import torch
 
     values = embedded.values.detach().requires_grad_(True)
-    with first_wins():
-        units = model.stretched(embedded.with_values(values))  # (batch, units)
+    units = model.stretched(embedded.with_values(values))  # (batch, units)
     end = units.detach()
     batch, size = end.shape
     total = torch.zeros((batch, size), dtype=torch.float64, device=end.device)
@@ -265,19 +264,10 @@ def _followed(
     import torch
 
     batch = len(targets)
-    with first_wins():
-        logits = model.logits(many.with_values(at))
-    chosen = chosen_output(logits, targets, output)
+    chosen = chosen_output(model.logits(many.with_values(at)), targets, output)
     (gradient,) = torch.autograd.grad(chosen.sum(), at)
     outputs = chosen.detach().cpu().double().reshape(batch, -1).numpy()
     return gradient.detach().cpu().double().reshape(batch, -1, *at.shape[1:]), outputs
-
-
-def first_wins() -> Any:
-    """Maxima inside credit the first of equal places, as methods with rules of their own do."""
-    from .ties import FirstWins
-
-    return FirstWins()
 
 
 def chosen_output(logits: Tensor, targets: Sequence[int], output: Output = "logit") -> Tensor:

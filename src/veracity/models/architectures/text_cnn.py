@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from ...core.classifiers import FeatureMap
 from ...core.examples import Dataset
 from ...core.inputs import BoolArray
+from ...engine.ties import DOUBLE, first_best
 from ..architecture import head, sigmoid_logits
 from ..neural import NeuralArchitecture
 from ..windows import Filters, Windows
@@ -81,13 +82,25 @@ class ConvolutionNetwork(nn.Module):
 
     def _strongest(self, values: Tensor, present: Tensor) -> Tensor:
         """The same before the nonlinearity, which does not change which row wins."""
-        return torch.cat(
-            [
-                maps.masked_fill(~own.unsqueeze(1), -torch.inf).max(dim=2).values
-                for _, maps, own in self._rows(values, present)
-            ],
-            dim=1,
-        )
+        maps = [
+            m.masked_fill(~own.unsqueeze(1), -torch.inf)
+            for _, m, own in self._rows(values, present)
+        ]
+        if values.requires_grad and values.dtype == torch.float32 and not self.training:
+            winners = self._first_strongest(values.detach(), present)
+            best = [m.gather(2, w).squeeze(2) for m, w in zip(maps, winners, strict=True)]
+        else:
+            best = [m.max(dim=2).values for m in maps]
+        return torch.cat(best, dim=1)
+
+    def _first_strongest(self, values: Tensor, present: Tensor) -> list[Tensor]:
+        """Where each filter's match is strongest, the first of equal ones; in double precision, or
+        the same n-gram in two places would win here or there by the shape of the batch."""
+        with torch.no_grad():
+            return [
+                first_best(maps.masked_fill(~own.unsqueeze(1), -torch.inf), 2, DOUBLE)
+                for _, maps, own in self._rows(values.double(), present)
+            ]
 
     def _rows(self, values: Tensor, present: Tensor) -> Iterator[tuple[int, Tensor, Tensor]]:
         """Per width: what every filter says of every row, and which rows are a text's own.
@@ -100,9 +113,13 @@ class ConvolutionNetwork(nn.Module):
         missing = max(0, self.fewest - values.shape[1])
         padded = nn.functional.pad(values * present.unsqueeze(-1), (0, 0, 0, missing))
         columns = padded.transpose(1, 2)  # (batch, size, words)
-        for width, convolution in zip(self.widths, self.convolutions, strict=True):
+        for width, convolution in zip(self.widths, self._layers, strict=True):
             before, after = self.around(width)
-            maps = convolution(nn.functional.pad(columns, (before, after)))
+            maps = nn.functional.conv1d(
+                nn.functional.pad(columns, (before, after)),
+                convolution.weight.to(columns.dtype),
+                cast(Tensor, convolution.bias).to(columns.dtype),
+            )
             last = lengths + before + after - (width - 1)
             yield width, maps, torch.arange(maps.shape[2], device=maps.device) < last.unsqueeze(1)
 
