@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from ...core.classifiers import FeatureMap
 from ...core.examples import Dataset
 from ...core.inputs import BoolArray
-from ...engine.ties import DOUBLE, first_best
+from ...engine.ties import DOUBLE, SINGLE, first_best
 from ..architecture import head, sigmoid_logits
 from ..neural import NeuralArchitecture
 from ..windows import Filters, Windows
@@ -87,20 +87,33 @@ class ConvolutionNetwork(nn.Module):
             for _, m, own in self._rows(values, present)
         ]
         if values.requires_grad and values.dtype == torch.float32 and not self.training:
-            winners = self._first_strongest(values.detach(), present)
+            winners = self._first_strongest(maps, values, present)
             best = [m.gather(2, w).squeeze(2) for m, w in zip(maps, winners, strict=True)]
         else:
             best = [m.max(dim=2).values for m in maps]
         return torch.cat(best, dim=1)
 
-    def _first_strongest(self, values: Tensor, present: Tensor) -> list[Tensor]:
-        """Where each filter's match is strongest, the first of equal ones; in double precision, or
-        the same n-gram in two places would win here or there by the shape of the batch."""
-        with torch.no_grad():
-            return [
-                first_best(maps.masked_fill(~own.unsqueeze(1), -torch.inf), 2, DOUBLE)
-                for _, maps, own in self._rows(values.double(), present)
-            ]
+    @torch.no_grad()
+    def _first_strongest(
+        self, maps: Sequence[Tensor], values: Tensor, present: Tensor
+    ) -> list[Tensor]:
+        """Where each filter's match is strongest, the first of equal ones.
+
+        Texts with matches too near to tell apart are looked at in double precision, or the same
+        n-gram in two places would win here or there by the shape of the batch.
+        """
+        winners, near = [], torch.zeros(len(values), dtype=torch.bool, device=values.device)
+        for m in maps:
+            best, winner = m.max(dim=2, keepdim=True)
+            size = m.masked_fill(m.isinf(), 0.0).abs().amax(dim=(1, 2), keepdim=True)
+            near |= ((m >= best - SINGLE * size).sum(dim=2) > 1).any(dim=1)
+            winners.append(winner)
+        if near.any():
+            exact = self._rows(values[near].double(), present[near])
+            for winner, (_, m, own) in zip(winners, exact, strict=True):
+                rows = first_best(m.masked_fill(~own.unsqueeze(1), -torch.inf), 2, DOUBLE)
+                winner[near] = rows
+        return winners
 
     def _rows(self, values: Tensor, present: Tensor) -> Iterator[tuple[int, Tensor, Tensor]]:
         """Per width: what every filter says of every row, and which rows are a text's own.
