@@ -13,13 +13,14 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import cross_entropy, linear
-from torch.nn.utils.rnn import PackedSequence
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 from torch.overrides import has_torch_function
 
 from ..core.inputs import FloatArray, Text
 from ..engine.batches import by_length
 from ..engine.gradients import evaluating
 from .architecture import Training
+from .both_ways import both_ways
 from .neural import NeuralArchitecture, NeuralText
 from .recurrent_convolution import (
     Backward,
@@ -244,8 +245,11 @@ class BothWaysLstm(nn.Module):
             return torch.cat([self._plain("", read, order, moves), backward], dim=1)
         if not len(read):
             return read[:, :1].expand(0, 2 * self.lstm.hidden_size)
-        found: Tensor = self.lstm(PackedSequence(read, torch.tensor(order.sizes)))[0].data
-        return found
+        packed = PackedSequence(read, torch.tensor(order.sizes))
+        values, lengths = pad_packed_sequence(packed, batch_first=True)
+        places = torch.arange(values.shape[1])
+        states = both_ways(self.lstm, values, (places < lengths.unsqueeze(1)).to(values.device))
+        return pack_padded_sequence(states, lengths, batch_first=True).data
 
     def _plain(self, suffix: str, words: Tensor, order: Order, moves: Tensor | None) -> Tensor:
         parts = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")

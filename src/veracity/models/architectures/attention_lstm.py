@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from ...core.inputs import BoolArray
+from ..both_ways import both_ways
 from ..neural import NeuralArchitecture
 from ..prefixes import AT_ONCE, Cell, in_blocks, readings
 
@@ -50,14 +50,7 @@ class AttentionNetwork(nn.Module):
         return self.weights(self.states(values, present), present)
 
     def states(self, values: Tensor, present: Tensor) -> Tensor:
-        # packed, so that the backward pass starts at each text's own last word
-        packed = pack_padded_sequence(
-            values, present.sum(dim=1).cpu(), batch_first=True, enforce_sorted=False
-        )
-        states, _ = pad_packed_sequence(
-            self.lstm(packed)[0], batch_first=True, total_length=values.shape[1]
-        )
-        return states
+        return both_ways(self.lstm, values, present)
 
     def weights(self, states: Tensor, present: Tensor) -> Tensor:
         scores = self.query(torch.tanh(self.keys(states))).squeeze(-1)

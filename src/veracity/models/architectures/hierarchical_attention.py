@@ -8,12 +8,12 @@ from typing import ClassVar, cast
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from ...core.classifiers import Embedded
 from ...core.examples import Dataset
 from ...core.inputs import Text
 from ..architecture import Training
+from ..both_ways import both_ways
 from ..neural import AttentiveText, NeuralArchitecture, NeuralText
 from ..vocabulary import Vocabulary
 
@@ -151,12 +151,7 @@ class AttentiveGru(nn.Module):
 
     def forward(self, values: Tensor, present: Tensor) -> tuple[Tensor, Tensor]:
         """(groups, items, size) → (groups, 2 hidden), (groups, items)"""
-        packed = pack_padded_sequence(
-            values, present.sum(dim=1).cpu(), batch_first=True, enforce_sorted=False
-        )
-        states, _ = pad_packed_sequence(
-            self.gru(packed)[0], batch_first=True, total_length=values.shape[1]
-        )
+        states = both_ways(self.gru, values, present)
         scores = self.context(torch.tanh(self.keys(states))).squeeze(-1)
         weights = torch.softmax(scores.masked_fill(~present, -torch.inf), dim=1)
         return (weights.unsqueeze(-1) * states).sum(dim=1), weights
