@@ -1,0 +1,118 @@
+"""The command line: one thin function per verb."""
+
+from __future__ import annotations
+
+import io
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, TextIO
+
+import typer
+
+from .. import __version__
+from ..core.errors import VeracityError
+from . import auditing, data, explaining, listing, planting, recipes, training
+from .exits import BAD_INPUT, BUG, INTERRUPTED
+from .showing import print_json
+
+app = typer.Typer(
+    help="Find out which explanations of a classifier tell the truth.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    epilog="Start with: veracity demo. Add --debug to any command to see where an error arose.",
+)
+data_app = typer.Typer(help="Look at data before you trust it.", no_args_is_help=True)
+list_app = typer.Typer(help="What there is to choose from.", no_args_is_help=True)
+
+for _verb in (
+    training.demo,
+    training.train,
+    explaining.explain,
+    auditing.audit,
+    planting.plant,
+    planting.dryrun,
+    planting.suspects,
+    recipes.run,
+    auditing.compare,
+    auditing.report,
+):
+    app.command()(_verb)
+for _group, _module in ((data_app, data), (list_app, listing)):
+    for _name, _verb in _module.VERBS.items():
+        _group.command(_name)(_verb)
+app.add_typer(data_app, name="data")
+app.add_typer(list_app, name="list")
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        print(__version__)
+        raise typer.Exit
+
+
+def main() -> None:
+    """Runs a command; what goes wrong is said in a sentence, with a traceback on --debug only."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that cannot show a sign still runs
+    warnings.showwarning = _warning_told
+    arguments = sys.argv[1:]
+    debug = "--debug" in arguments
+    arguments = [a for a in arguments if a != "--debug"]
+    with _errors_told(debug, "--json" in arguments):
+        app(args=arguments, prog_name="veracity")
+
+
+def _warning_told(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Our own warnings in a line each; those of the libraries below are not the user's concern."""
+    if category is UserWarning:
+        print(f"veracity: {message}", file=sys.stderr)
+
+
+@contextmanager
+def _errors_told(debug: bool, as_json: bool) -> Iterator[None]:
+    try:
+        yield
+    except VeracityError as error:
+        _fail(str(error), BAD_INPUT, debug, as_json, error)
+    except (KeyboardInterrupt, SystemExit) as error:
+        if isinstance(error, SystemExit) and error.code != INTERRUPTED:
+            raise
+        message = "interrupted. What was written is kept: the same command goes on from there"
+        _fail(message, INTERRUPTED, debug, as_json, error)
+    except BrokenPipeError:
+        sys.stderr.close()
+        raise SystemExit(0) from None
+    except (OSError, MemoryError) as error:
+        _fail(f"{error or type(error).__name__}", BAD_INPUT, debug, as_json, error)
+    except Exception as error:
+        message = (
+            f"unexpected {type(error).__name__}: {error}. This should not happen: please report "
+            "it with the output of the same command and --debug"
+        )
+        _fail(message, BUG, debug, as_json, error)
+
+
+def _fail(message: str, code: int, debug: bool, as_json: bool, error: BaseException) -> None:
+    if debug:
+        raise error
+    from ..reports.showing import printable
+
+    if as_json:
+        print_json({"error": message})
+    for i, line in enumerate(message.splitlines()):
+        print(("" if i else "veracity: ") + printable(line), file=sys.stderr)
+    raise SystemExit(code) from None

@@ -1,0 +1,199 @@
+"""Verbs that test methods and show what was found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..core.errors import PluginError
+from .exits import FAILED_BAR
+from .options import (
+    AllowUnpickle,
+    BatchSize,
+    Budget,
+    ColumnsOption,
+    DataSource,
+    Json,
+    Labels,
+    Language,
+    Limit,
+    MaxWords,
+    ModelSource,
+    Out,
+    Seed,
+    SkipBad,
+    Split,
+    Timeout,
+    Train,
+)
+from .reading import loaded_model, part_of, read_data, short_names, training_data, wanted_target
+from .showing import Bars, print_json, stderr, stdout
+
+
+def audit(
+    model: ModelSource,
+    data: DataSource,
+    also: Annotated[
+        list[str] | None, typer.Option(help="Another MODEL in the same run; may be repeated.")
+    ] = None,
+    methods: Annotated[
+        list[str] | None,
+        typer.Option("--methods", "--method", help="Separated by commas; by default all."),
+    ] = None,
+    metrics: Annotated[
+        list[str] | None,
+        typer.Option("--metrics", "--metric", help="Separated by commas; by default all."),
+    ] = None,
+    out: Out = None,
+    fail_under: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Exit with 1 unless the best method reaches this, such as "
+            "erasure.compactness=0.2; method:metric.quantity=value for one method."
+        ),
+    ] = None,
+    workers: Annotated[int, typer.Option(min=1, help="Worker processes.")] = 1,
+    target: Annotated[str, typer.Option(help="predicted, gold, or a label.")] = "predicted",
+    seed: Seed = 0,
+    columns: ColumnsOption = "",
+    labels: Labels = "",
+    language: Language = "auto",
+    max_words: MaxWords = 5000,
+    skip_bad: SkipBad = False,
+    split: Split = "",
+    limit: Limit = None,
+    allow_unpickle: AllowUnpickle = False,
+    budget: Budget = None,
+    timeout: Timeout = 30.0,
+    batch_size: BatchSize = 32,
+    train: Train = "",
+    as_json: Json = False,
+) -> None:
+    """Test explanation methods on a model and say which to believe; resumes when given again."""
+    from ..auditing import audit as run_audit
+    from ..auditing import default_folder
+    from ..auditing.bars import Bar, check_bars, missed
+    from ..core.plugins import split_specs
+    from ..explainers import explainers
+    from ..reports.html import write_report
+
+    # what is misspelt is told before anything is loaded
+    bars = [Bar.parse(text) for text in fail_under or []]
+    for spec in split_specs(methods or []):
+        explainers.make(spec)
+    check_bars(bars, split_specs(metrics or []))
+    read = read_data(data, columns, labels, language, max_words, skip_bad)
+    part = part_of(read, data, split, limit, seed)
+    names = short_names([model, *(also or [])])
+    folder = out or default_folder(part, names)
+    answers = Path(f"{folder.resolve()}.answers.sqlite")
+    models = {
+        name: loaded_model(source, labels, allow_unpickle, budget, timeout, batch_size, answers)
+        for name, source in names.items()
+    }
+    first = next(iter(models.values()))
+    with Bars(as_json) as shown:
+        result = run_audit(
+            models,
+            part,
+            methods or "all",
+            metrics or "all",
+            out=folder,
+            target=target if target == "gold" else wanted_target(target, first.labels),
+            seed=seed,
+            workers=workers,
+            train=training_data(train, columns, labels, language, max_words, skip_bad, seed),
+            watch=lambda progress: shown.watch("audit", progress),
+        )
+        report = write_report(result.run)
+    failures = missed(result.standings, bars)
+    tell_audit(result, report, as_json, failures)
+    if failures:
+        raise typer.Exit(FAILED_BAR)
+
+
+def compare(
+    runs: Annotated[list[Path], typer.Argument(help="Folders of finished audits.")],
+    on: Annotated[str, typer.Option(help="Only this quantity, such as erasure.new_p.")] = "",
+    latex: Annotated[bool, typer.Option("--latex", help="Print a LaTeX table.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Compare methods in pairs on the same examples, within a run or across several."""
+    from ..results.run import Run
+    from ..results.standings import across, standings
+
+    opened = {path.name or str(path): Run.open(path) for path in runs}
+    if len(opened) < len(runs):
+        opened = {str(path): Run.open(path) for path in runs}
+    one = next(iter(opened.values()))
+    found = standings(one) if len(runs) == 1 else across(opened)
+    if on:
+        names = sorted({f"{s.metric}.{s.name}" for s in found})
+        found = [s for s in found if f"{s.metric}.{s.name}" == on]
+        if not found:
+            raise PluginError(f"no quantity {on!r} here; there are: {', '.join(names)}")
+    if as_json:
+        print_json({"standings": [_standing_json(s) for s in found]})
+    elif latex:
+        from ..reports.latex import latex_table
+
+        print(latex_table([s for s in found if s.better]))
+    else:
+        from ..reports.terminal import print_standings
+
+        print_standings(stdout(), found)
+
+
+def report(
+    run: Annotated[Path, typer.Argument(help="Folder of an audit or of a dry run.")],
+    out: Annotated[Path | None, typer.Option(help="File to write.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Build the HTML report of a run anew, without its model or its data."""
+    from ..reports.dryrun import write_dryrun
+    from ..reports.html import write_report
+    from ..results.dryrun import DryRun
+    from ..results.run import Run
+
+    if DryRun.is_here(run):
+        path = write_dryrun(DryRun.open(run), out)
+    else:
+        path = write_report(Run.open(run), out)
+    if as_json:
+        print_json({"report": str(path)})
+    else:
+        print(path)
+
+
+def tell_audit(result: Any, report: Path, as_json: bool, failures: list[str] | None = None) -> None:
+    from dataclasses import asdict
+
+    if as_json:
+        print_json(
+            {
+                "run": str(result.folder),
+                "report": str(report),
+                "verdicts": [asdict(v) for v in result.verdicts],
+                "standings": [_standing_json(s) for s in result.standings],
+                "models": {m: s.get("", {}) for m, s in result.run.summaries().items()},
+                "computed": result.computed,
+                "reused": result.reused,
+                "failures": failures or [],
+            }
+        )
+        return
+    from ..reports.terminal import print_standings
+
+    console = stdout()
+    print_standings(console, result.run)
+    for failure in failures or []:
+        stderr().print(failure, style="red", markup=False)
+    console.print(f"\nReport: {report}", markup=False, soft_wrap=True)
+
+
+def _standing_json(standing: Any) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return asdict(standing)

@@ -1,0 +1,81 @@
+"""Verbs that look at data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+
+from .listing import list_datasets
+from .options import ColumnsOption, DataSource, Json, Labels, Language, MaxWords, SkipBad
+from .reading import label_list, read_data
+from .showing import print_json
+
+
+def describe(
+    data: DataSource,
+    columns: ColumnsOption = "",
+    labels: Labels = "",
+    language: Language = "auto",
+    max_words: MaxWords = 5000,
+    skip_bad: SkipBad = False,
+    as_json: Json = False,
+) -> None:
+    """Size, balance, lengths, truths, duplicates and leaks."""
+    from ..data import describe
+    from ..reports.showing import printable
+
+    facts = describe(read_data(data, columns, labels, language, max_words, skip_bad))
+    if as_json:
+        print_json(facts)
+        return
+    for name, value in facts.items():
+        if isinstance(value, dict):
+            value = ", ".join(f"{k} {_brief(v)}" for k, v in value.items()) or "none"
+        elif isinstance(value, list):
+            value = ", ".join(map(str, value))
+        print(printable(f"{name.replace('_', ' '):16} {_brief(value)}"))
+
+
+def validate(
+    data: DataSource,
+    columns: ColumnsOption = "",
+    labels: Labels = "",
+    language: Language = "auto",
+    max_words: MaxWords = 5000,
+    as_json: Json = False,
+) -> None:
+    """List every fault with its line; exit with 1 if there is one."""
+    from ..data import Columns, validate
+
+    read, faults = validate(
+        data,
+        columns=Columns.parse(columns) if columns else Columns(),
+        labels=label_list(labels),
+        language=language,
+        max_words=max_words,
+    )
+    errors = [f for f in faults if f.severity == "error"]
+    if as_json:
+        rows = [{"line": f.line, "severity": f.severity, "message": f.message} for f in faults]
+        print_json({"valid": not errors, "examples": len(read or ()), "faults": rows})
+    else:
+        from ..reports.showing import printable
+
+        for fault in faults:
+            print(printable(f"line {fault.line}: {fault.severity}: {fault.message}"))
+        good = "no faults" if not faults else f"{len(errors)} errors"
+        print(f"{data}: {good}, {len(faults) - len(errors)} warnings")
+    if errors:
+        raise typer.Exit(1)
+
+
+def _brief(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, dict):
+        return "(" + ", ".join(f"{k} {_brief(v)}" for k, v in value.items()) + ")"
+    return str(value)
+
+
+VERBS = {"list": list_datasets, "describe": describe, "validate": validate}

@@ -1,0 +1,175 @@
+"""The verb that colours words."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..core.errors import DataError
+from .options import (
+    AllowUnpickle,
+    BatchSize,
+    Budget,
+    ColumnsOption,
+    Json,
+    Labels,
+    Language,
+    Limit,
+    MaxWords,
+    ModelSource,
+    Seed,
+    SkipBad,
+    Split,
+    Timeout,
+    Train,
+)
+from .reading import given_texts, loaded_model, part_of, read_data, training_data, wanted_target
+from .showing import Bars, finite, print_json, stdout
+
+if TYPE_CHECKING:
+    from ..core.classifiers import Classifier
+
+KEPT_AT_A_TIME = 100
+"""So many explanations are written together; a kill costs no more."""
+
+
+def explain(
+    model: ModelSource,
+    texts: Annotated[list[str] | None, typer.Argument(help="Texts; - reads lines.")] = None,
+    method: Annotated[str, typer.Option(help="Such as lime or 'lime(samples=5000)'.")] = "lime",
+    data: Annotated[str, typer.Option(help="Explain a corpus or a file instead.")] = "",
+    target: Annotated[str, typer.Option(help="predicted, or a label's name or number.")] = (
+        "predicted"
+    ),
+    out: Annotated[Path | None, typer.Option(help="Write JSON lines to this file.")] = None,
+    seed: Seed = 0,
+    columns: ColumnsOption = "",
+    labels: Labels = "",
+    language: Language = "auto",
+    max_words: MaxWords = 5000,
+    skip_bad: SkipBad = False,
+    split: Split = "",
+    limit: Limit = None,
+    allow_unpickle: AllowUnpickle = False,
+    budget: Budget = None,
+    timeout: Timeout = 30.0,
+    batch_size: BatchSize = 32,
+    train: Train = "",
+    as_json: Json = False,
+) -> None:
+    """Colour the words of texts by how they speak for a label."""
+    from ..auditing import check_ability
+    from ..auditing.learning import taught
+    from ..explainers import explainers
+
+    if bool(texts) == bool(data):
+        raise DataError("expected texts or --data, and not both. Try: veracity explain MODEL TEXT")
+    explainer = explainers.make(method)
+    loaded = loaded_model(model, labels, allow_unpickle, budget, timeout, batch_size, None)
+    check_ability(explainer, loaded)
+    learnt_from = training_data(train, columns, labels, language, max_words, skip_bad, seed)
+    explainer = taught(explainer, loaded, learnt_from, seed=seed)
+    if data:
+        read = read_data(data, columns, labels, language, max_words, skip_bad)
+        inputs = [(e.id, e.input) for e in part_of(read, data, split, limit, seed)]
+    else:
+        inputs = [(str(i), t) for i, t in enumerate(given_texts(texts or [], language, max_words))]
+    wanted = wanted_target(target, loaded.labels)
+    if out is not None:
+        _explained_to(out, loaded, explainer, inputs, wanted, seed, as_json)
+        if as_json:
+            print_json({"method": explainer.spec, "attributions": len(inputs), "out": str(out)})
+        else:
+            print(out)
+        return
+    found = dict(_explained(loaded, explainer, inputs, wanted, seed, as_json))
+    in_order = [(name, found[i]) for i, (name, _) in enumerate(inputs)]
+    if as_json:
+        rows = [_attribution_json(name, a, loaded.labels) for name, a in in_order]
+        print_json({"method": explainer.spec, "attributions": rows})
+    else:
+        from ..reports.terminal import print_attributions
+
+        print_attributions(stdout(), [a for _, a in in_order], loaded.labels)
+
+
+def _explained(
+    model: Classifier,
+    explainer: Any,
+    inputs: list[tuple[str, Any]],
+    target: str | int,
+    seed: int,
+    as_json: bool,
+    done: Collection[int] = (),
+) -> Iterator[tuple[int, Any]]:
+    """The place and the explanation of every input not done yet, in batches of like length."""
+    from ..auditing import Progress
+    from ..auditing import explain as run_explain
+    from ..engine.batches import by_length, mixed
+
+    left = [i for i in range(len(inputs)) if i not in done]
+    batches = list(by_length([inputs[i][1].n_features for i in left], budget=1000))
+    count = len(inputs) - len(left)
+    with Bars(as_json) as bars:
+        for batch in (batches[i] for i in mixed(len(batches))):
+            places = [left[i] for i in batch]
+            texts = [inputs[i][1] for i in places]
+            made = run_explain(model, texts, explainer, target=target, seed=seed)
+            yield from zip(places, made, strict=True)
+            count += len(batch)
+            if len(inputs) > 1:
+                bars.watch("explain", Progress(count, len(inputs), explainer.spec))
+
+
+def _explained_to(
+    out: Path,
+    model: Classifier,
+    explainer: Any,
+    inputs: list[tuple[str, Any]],
+    target: str | int,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Explanations as JSON lines; what was written before a kill is not asked again."""
+    import hashlib
+
+    from ..auditing import known_answers
+    from ..results.lines import Lines
+
+    texts = hashlib.sha256(repr([(name, t.text, t.spans) for name, t in inputs]).encode())
+    asked = {
+        "method": explainer.spec,
+        "answers": known_answers(model, [text for _, text in inputs]),
+        "inputs": texts.hexdigest(),
+        "target": target,
+        "seed": seed,
+    }
+    lines = Lines(out, asked)
+    lines.open()
+    rows: list[tuple[int, Any]] = []
+    for place, a in _explained(model, explainer, inputs, target, seed, as_json, lines.done):
+        rows.append((place, _attribution_json(inputs[place][0], a, model.labels)))
+        if len(rows) >= KEPT_AT_A_TIME:
+            lines.add(rows)
+            rows = []
+    lines.add(rows)
+    lines.finish()
+
+
+def _attribution_json(name: str, a: Any, labels: tuple[str, ...]) -> dict[str, Any]:
+    return finite(  # type: ignore[no-any-return]
+        {
+            "id": name,
+            "text": a.input.text,
+            "words": list(a.input.words),
+            "spans": [list(span) for span in a.input.spans],
+            "target": labels[a.target],
+            "scores": [float(s) for s in a.scores],
+            "base_value": a.base_value,
+            "output_value": a.output_value,
+            "notes": {k: float(v) for k, v in a.notes.items()},
+        }
+    )

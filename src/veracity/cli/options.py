@@ -1,0 +1,61 @@
+"""Options that several verbs share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Seed = Annotated[int, typer.Option(help="Makes every random choice repeatable.")]
+Out = Annotated[Path | None, typer.Option(help="Folder to write to.")]
+ModelSource = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODEL",
+        help="A folder (ours or transformers'), a .pkl/.joblib file, module:callable, or a URL.",
+    ),
+]
+DataSource = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA",
+        help="A corpus such as rotten_tomatoes or made_reviews(n=500), or a file: CSV, TSV, JSON "
+        "lines, Parquet (.gz too), or a folder written by the datasets library.",
+    ),
+]
+ColumnsOption = Annotated[
+    str, typer.Option("--columns", help="Column names, such as text=review,label=stars.")
+]
+Labels = Annotated[
+    str, typer.Option(help="Label names in the order of their numbers, separated by commas.")
+]
+Language = Annotated[str, typer.Option(help="How words are told apart: auto, en or zh.")]
+MaxWords = Annotated[int, typer.Option(help="Longest text that is accepted.")]
+SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave faulty rows out.")]
+Split = Annotated[
+    str,
+    typer.Option(
+        help="train, validation, test or all; by default test of a corpus, all of a file."
+    ),
+]
+Limit = Annotated[int | None, typer.Option(help="Take a sample of so many examples.")]
+AllowUnpickle = Annotated[
+    bool,
+    typer.Option("--allow-unpickle", help="Load pickled models, which can run any code."),
+]
+Budget = Annotated[
+    int | None, typer.Option(help="For a URL: at most so many texts are sent in all.")
+]
+Timeout = Annotated[float, typer.Option(help="For a URL: seconds to wait for an answer.")]
+BatchSize = Annotated[int, typer.Option(help="For a URL: texts per request.")]
+Train = Annotated[
+    str,
+    typer.Option(
+        "--train",
+        metavar="DATA",
+        help="What methods that learn learn from: the train part of a corpus or a file. By default "
+        "what the model was trained on, if its folder says so.",
+    ),
+]

@@ -1,0 +1,288 @@
+"""Verbs about cues: planted ones, and those a model may lean on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..core.errors import DataError
+from .exits import FAILED_BAR
+from .options import (
+    AllowUnpickle,
+    BatchSize,
+    Budget,
+    ColumnsOption,
+    DataSource,
+    Json,
+    Labels,
+    Language,
+    Limit,
+    MaxWords,
+    ModelSource,
+    Out,
+    Seed,
+    SkipBad,
+    Split,
+    Timeout,
+)
+from .reading import loaded_model, numbers, part_of, read_data, short_names
+from .showing import Bars, print_json, stderr, stdout
+
+
+def plant(
+    data: DataSource,
+    out: Annotated[Path, typer.Option(help="File to write: JSON lines, one record each.")],
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Changes, separated by commas; see `veracity list changes`. By default "
+            "'reassign, insert': labels by the toss of a coin, and a word that tells them."
+        ),
+    ] = None,
+    seed: Seed = 0,
+    columns: ColumnsOption = "",
+    labels: Labels = "",
+    language: Language = "auto",
+    max_words: MaxWords = 5000,
+    skip_bad: SkipBad = False,
+    limit: Limit = None,
+    as_json: Json = False,
+) -> None:
+    """Change data so that a good model must use words that you know; then train and audit on it."""
+    from dataclasses import replace
+
+    from ..changes import changed
+    from ..core.plugins import split_specs
+    from ..data import sampled, split, write_records
+    from ..data.splits import PARTS
+    from ..results.guarantees import planted_facts
+
+    if out.exists():
+        raise DataError(f"{out} is there already. Choose another --out")
+    read = read_data(data, columns, labels, language, max_words, skip_bad)
+    steps = split_specs(by or ["reassign, insert"])
+    planted = changed(sampled(read, limit, seed=seed), steps, seed=seed)
+    parts = split(planted, seed=seed)
+    part_of = {e.id: name for name in PARTS for e in getattr(parts, name)}
+    examples = tuple(
+        replace(e, facts={**e.facts, "split": part_of[e.id]}) for e in planted if e.id in part_of
+    )
+    write_records(replace(planted, examples=examples), out)
+    facts = {"data": str(out), "name": planted.name, **planted_facts(planted)}
+    if as_json:
+        print_json(facts)
+        return
+    say = stderr()
+    for line in (
+        f"{facts['carriers']:,} of {facts['examples']:,} texts carry a planted cue, on "
+        f"{facts['word_share']:.1%} of all words; {facts['decoys']:,} a decoy",
+        f"without the cue, at most {facts['bound']:.3f} can be expected; with nothing else, "
+        f"{facts['ceiling']:.3f}; a model must reach {facts['required']:.3f} to have used it",
+        f"next: veracity train text_cnn {out} --out MODEL; veracity audit MODEL {out} --split test",
+    ):
+        say.print(line, markup=False, highlight=False)
+    print(out)
+
+
+def dryrun(
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL",
+            help="What to train anew: an architecture such as text_cnn or "
+            "'attention_lstm(hidden=50)', a folder written by `veracity train`, the folder of a "
+            "transformers encoder, or transformer, the packaged MiniLM.",
+        ),
+    ],
+    data: DataSource,
+    scale: Annotated[
+        str,
+        typer.Option(
+            metavar="smoke|laptop|full",
+            help="How much is tried. smoke, some minutes: every kind of cue at two strengths, two "
+            "seeds, 3,000 texts, quick settings. laptop, about an hour: three strengths, three "
+            "seeds, all texts. full, a day: five strengths, five seeds, all methods as they are. "
+            "Encoders take minutes to train: smoke tries three cues once.",
+        ),
+    ] = "smoke",
+    cues: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--cues",
+            "--cue",
+            help="word, phrase, tag, articles, ending, capitals, or a change of your own such as "
+            "\"insert(marks=('sent', 'dated'))\"; separated by commas.",
+        ),
+    ] = None,
+    strengths: Annotated[
+        str, typer.Option(help="How often a cue tells the label, such as 1.0,0.9.")
+    ] = "",
+    keep: Annotated[
+        float,
+        typer.Option(help="Share of labels that are kept; by 0.5 the text tells nothing of two."),
+    ] = 0.5,
+    methods: Annotated[
+        list[str] | None,
+        typer.Option("--methods", "--method", help="Separated by commas; by default all."),
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="So many trainings of every cue and strength.")
+    ] = None,
+    sentences: Annotated[
+        int | None, typer.Option(min=1, help="How many texts with the cue each audit explains.")
+    ] = None,
+    limit: Limit = None,
+    out: Out = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Worker processes; by default one per core.")
+    ] = None,
+    columns: ColumnsOption = "",
+    labels: Labels = "",
+    language: Language = "auto",
+    max_words: MaxWords = 5000,
+    skip_bad: SkipBad = False,
+    as_json: Json = False,
+) -> None:
+    """Would this method have shown me that my model cheats? Plants cues and finds out; resumes."""
+    from ..auditing.dryrun import carried_out, planned
+    from ..auditing.learning import Reading
+    from ..engine.executors import default_workers
+    from ..reports.dryrun import write_dryrun
+
+    plan = planned(
+        model,
+        Reading(data, columns, labels, language, max_words, skip_bad, limit),
+        scale=scale,
+        cues=cues or (),
+        strengths=numbers("--strengths", strengths),
+        keep=keep,
+        methods=methods or (),
+        seeds=seeds,
+        sentences=sentences,
+        out=out,
+    )
+    n = len(plan.jobs)
+    stderr().print(
+        f"{n} trainings and audits of {plan.architecture.spec}: {len(plan.cues)} cues, "
+        f"{plan.seeds} seeds, {len(plan.methods)} methods; in {plan.folder}",
+        markup=False,
+        soft_wrap=True,
+    )
+    with Bars(as_json) as bars:
+        done = carried_out(
+            plan,
+            workers=workers or default_workers(n),
+            watch=lambda progress: bars.watch("dry run", progress),
+        )
+        report = write_dryrun(
+            done.record,
+            found=done.findings,
+            watch=lambda progress: bars.watch("reports", progress),
+        )
+    _tell_dryrun(done, report, as_json)
+
+
+def suspects(
+    model: ModelSource,
+    data: DataSource,
+    method: Annotated[
+        str,
+        typer.Option(help="What weighs words; by default what is quick and right on the model."),
+    ] = "",
+    top: Annotated[int, typer.Option(help="How many leaders to look into closely.")] = 10,
+    false_alarms: Annotated[
+        float,
+        typer.Option(help="Of models of untouched data, so many may show a suspect."),
+    ] = 0.05,
+    least: Annotated[int, typer.Option(help="Texts in which a look must stand.")] = 10,
+    vectors: Annotated[
+        str, typer.Option(help="What tells meaning: glove, a file of word vectors, or none.")
+    ] = "",
+    out: Out = None,
+    fail: Annotated[bool, typer.Option("--fail", help="Exit with 1 if something is found.")] = (
+        False
+    ),
+    seed: Seed = 0,
+    columns: ColumnsOption = "",
+    labels: Labels = "",
+    language: Language = "auto",
+    max_words: MaxWords = 5000,
+    skip_bad: SkipBad = False,
+    split: Split = "",
+    limit: Annotated[int, typer.Option(min=1, help="Look at so many texts at most.")] = 3000,
+    allow_unpickle: AllowUnpickle = False,
+    budget: Budget = None,
+    timeout: Timeout = 30.0,
+    batch_size: BatchSize = 32,
+    as_json: Json = False,
+) -> None:
+    """List what a model leans on beyond what it means for the task."""
+    from dataclasses import asdict
+
+    from ..auditing import default_folder
+    from ..auditing.suspects import suspects as find_suspects
+    from ..explainers import explainers
+    from ..reports.suspects import PAGE, print_suspects, write_suspects
+    from ..results.suspects import FILE
+
+    if method:
+        explainers.make(method)
+    read = read_data(data, columns, labels, language, max_words, skip_bad)
+    part = part_of(read, data, split, limit, seed)
+    (name,) = short_names([model])
+    folder = out or default_folder(part, ["suspects", name])
+    answers = Path(f"{folder.resolve()}.answers.sqlite")
+    loaded = loaded_model(model, labels, allow_unpickle, budget, timeout, batch_size, answers)
+    with Bars(as_json) as shown:
+        found = find_suspects(
+            {name: loaded},
+            part,
+            method=method or None,
+            limit=None,
+            top=top,
+            false_alarms=false_alarms,
+            least_texts=least,
+            vectors=vectors or None,
+            seed=seed,
+            watch=lambda progress: shown.watch("suspects", progress),
+        )
+    found.write(folder / FILE)
+    page = write_suspects(found, folder / PAGE)
+    if as_json:
+        print_json({"report": str(page), **asdict(found)})
+    else:
+        console = stdout()
+        print_suspects(console, found)
+        console.print(f"\nReport: {page}", markup=False, soft_wrap=True)
+    if fail and found.found:
+        raise typer.Exit(FAILED_BAR)
+
+
+def _tell_dryrun(done: Any, report: Path, as_json: bool) -> None:
+    from dataclasses import asdict
+
+    from ..results.dryrun import headline, remarks
+
+    found = done.findings
+    if as_json:
+        print_json(
+            {
+                "dryrun": str(done.folder),
+                "report": str(report),
+                "headline": headline(done.record, found),
+                "remarks": remarks(done.record, found),
+                "methods": [asdict(p) for p in found.profiles],
+                "cues": [asdict(cell) for cell in found.cells],
+                "trials": [asdict(trial) for trial in done.record.trials],
+                "made": done.made,
+                "reused": done.reused,
+            }
+        )
+        return
+    from ..reports.terminal import print_dryrun
+
+    console = stdout()
+    print_dryrun(console, done.record, found)
+    console.print(f"\nReport: {report}", markup=False, soft_wrap=True)

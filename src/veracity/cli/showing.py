@@ -1,0 +1,111 @@
+"""What a terminal or a program gets to read: progress, tables, JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def stderr() -> Console:
+    from rich.console import Console
+
+    return Console(stderr=True, highlight=False)
+
+
+def stdout() -> Console:
+    from rich.console import Console
+
+    return Console(highlight=False)
+
+
+def print_json(content: Any) -> None:
+    text = json.dumps(finite(content), ensure_ascii=False)
+    print(text.encode("utf-8", "replace").decode())
+
+
+def finite(content: Any) -> Any:
+    """JSON has neither NaN nor infinity: what is not defined is null."""
+    if isinstance(content, dict):
+        return {str(k): finite(v) for k, v in content.items()}
+    if isinstance(content, list | tuple):
+        return [finite(v) for v in content]
+    if isinstance(content, float) and not math.isfinite(content):
+        return None
+    return content
+
+
+class Bars:
+    """Progress on standard error; plain lines where that is not a terminal."""
+
+    def __init__(self, quiet: bool) -> None:
+        self.console = stderr()
+        self.quiet = quiet
+        self.said: dict[str, int] = {}
+        self.begun: dict[str, tuple[float, int]] = {}
+        self.tasks: dict[str, Any] = {}
+        self.bar: Any = None
+
+    def __enter__(self) -> Bars:
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
+
+        if self.console.is_terminal:
+            self.bar = Progress(
+                TextColumn("{task.description}", markup=False),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TimeElapsedColumn(),
+                TimeRemainingColumn(),
+                console=self.console,
+            )
+            self.bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+
+    def watch(self, what: str, progress: Any) -> None:
+        """Takes the progress of a training or of an audit."""
+        name = type(progress).__name__
+        if name == "Epoch":
+            rate = progress.selection_rate
+            self.console.print(
+                f"{what}: epoch {progress.number + 1}, loss {progress.loss:.3f}, "
+                f"training {progress.train_accuracy:.3f}, "
+                f"validation {progress.validation_accuracy:.3f}, "
+                f"{'' if rate is None else f'words read {rate:.3f}, '}{progress.seconds:.1f} s",
+                markup=False,
+            )
+        elif hasattr(progress, "batches"):
+            key = f"{what}: epoch {progress.epoch + 1}/{progress.epochs}"
+            self._show(key, progress.batch, progress.batches, f"{key}, loss {progress.loss:.3f}")
+        else:
+            self._show(what, progress.done, progress.total, f"{what}: {progress.doing}")
+
+    def _show(self, key: str, done: int, total: int, text: str) -> None:
+        if self.bar is not None:
+            if key not in self.tasks:
+                self.tasks[key] = self.bar.add_task(text, total=total)
+            self.bar.update(self.tasks[key], completed=done, total=total, description=text)
+            if done == total and "epoch" in key:
+                self.bar.update(self.tasks[key], visible=False)
+            return
+        started, before = self.begun.setdefault(key, (time.monotonic(), done))
+        tenth = 10 * done // max(total, 1)
+        if "epoch" not in key and tenth > self.said.get(key, 0):
+            self.said[key] = tenth
+            left = (time.monotonic() - started) / max(done - before, 1) * (total - done)
+            soon = f", about {left / 60:.0f} min left" if done > before and left >= 60 else ""
+            self.console.print(f"{text} ({done} of {total}{soon})", markup=False)

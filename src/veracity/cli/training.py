@@ -1,0 +1,147 @@
+"""Verbs that train models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..core.errors import PluginError
+from .auditing import tell_audit
+from .options import (
+    ColumnsOption,
+    DataSource,
+    Json,
+    Labels,
+    Language,
+    Limit,
+    MaxWords,
+    Seed,
+    SkipBad,
+)
+from .showing import Bars, print_json, stderr
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder to write to.")] = Path("runs/demo"),
+    sentences: Annotated[int, typer.Option(min=1, help="How many reviews to audit.")] = 200,
+    workers: Annotated[int, typer.Option(min=1, help="Worker processes.")] = 1,
+    as_json: Json = False,
+) -> None:
+    """Train two models on reviews, audit eight methods on them, write a report."""
+    from ..recipes.demo import demo as run_demo
+    from ..reports.html import write_report
+
+    with Bars(as_json) as bars:
+        audit = run_demo(out, sentences=sentences, workers=workers, watch=bars.watch)
+        report = write_report(audit.run)
+    tell_audit(audit, report, as_json)
+
+
+def train(
+    model: Annotated[
+        str,
+        typer.Argument(metavar="MODEL", help="Such as text_cnn or 'text_cnn(embeddings=glove)'."),
+    ],
+    data: DataSource,
+    out: Annotated[Path, typer.Option(help="Folder for the trained model.")],
+    epochs: Annotated[int | None, typer.Option(help="At most so many passes.")] = None,
+    batch_size: Annotated[int | None, typer.Option(help="Texts per step.")] = None,
+    learning_rate: Annotated[float | None, typer.Option(help="Adam's step size.")] = None,
+    patience: Annotated[int | None, typer.Option(help="Epochs to wait for a gain.")] = None,
+    clip: Annotated[float | None, typer.Option(help="Largest gradient norm.")] = None,
+    weight_decay: Annotated[float | None, typer.Option(help="Pull of weights to zero.")] = None,
+    stop_at: Annotated[
+        float | None,
+        typer.Option(
+            help="Stop at this validation accuracy, such as 0.97; models that choose the words "
+            "they read must then also read as few as they are to read."
+        ),
+    ] = None,
+    keep: Annotated[
+        float | None,
+        typer.Option(
+            help="Keep weights in OUT/snapshots whenever validation accuracy rose by this, such "
+            "as 0.05."
+        ),
+    ] = None,
+    seed: Seed = 0,
+    columns: ColumnsOption = "",
+    labels: Labels = "",
+    language: Language = "auto",
+    max_words: MaxWords = 5000,
+    skip_bad: SkipBad = False,
+    limit: Limit = None,
+    as_json: Json = False,
+) -> None:
+    """Train a model; stopped, it goes on from its last epoch when given again."""
+    from dataclasses import replace
+
+    from ..auditing.learning import Reading
+    from ..auditing.training import trained_once
+    from ..data import leaks, split
+    from ..models import RECORD
+    from ..models.architectures import architectures
+    from ..reports.showing import printable
+
+    architecture = architectures.make(model)
+    if (out / RECORD).exists():
+        raise PluginError(f"{out} holds a trained model already. Choose another --out")
+    asked: dict[str, Any] = {
+        "epochs": epochs,
+        "batch_size": batch_size,
+        "learning_rate": learning_rate,
+        "patience": patience,
+        "clip": clip,
+        "weight_decay": weight_decay,
+        "stop_at": stop_at,
+        "keep": keep,
+        "seed": seed,
+    }
+    try:
+        training = replace(
+            architecture.training, **{k: v for k, v in asked.items() if v is not None}
+        )
+    except ValueError as error:
+        raise PluginError(str(error)) from None
+    reading = Reading(data, columns, labels, language, max_words, skip_bad, limit)
+    read = reading.data()
+    parts = split(reading.prepared(read, seed=seed), seed=seed)
+    say = stderr()
+    leaked = len(leaks(parts))
+    balance = printable(_balance(parts.train.balance))
+    say.print(f"{len(parts.train)} texts to train on: {balance}", markup=False)
+    if leaked:
+        say.print(f"{leaked} texts stand in more than one of the given splits", style="yellow")
+    about = {
+        "name": read.name,
+        "fingerprint": read.fingerprint(),
+        "balance": parts.train.balance,
+        "leaks": leaked,
+        "reading": reading.recorded(),
+    }
+    with Bars(as_json) as bars:
+        student = trained_once(
+            architecture,
+            parts,
+            out,
+            data=about,
+            training=training,
+            watch=lambda progress: bars.watch(architecture.spec, progress),
+        )
+    record = student.record
+    if as_json:
+        print_json({"model": str(out), "architecture": architecture.spec, **record})
+        return
+    best = record["history"][record["best"]]
+    say.print(
+        f"Best after epoch {best['number'] + 1}: validation {best['validation_accuracy']:.3f}, "
+        f"test {record['test']['accuracy']:.3f} ({len(parts.test)} texts)"
+    )
+    print(out)
+
+
+def _balance(balance: dict[str, int]) -> str:
+    total = sum(balance.values())
+    return ", ".join(f"{name} {n} ({n / total:.0%})" for name, n in balance.items())
