@@ -14,6 +14,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from .. import __version__
 from . import showing
 from .scoreboard import ARROWS, against_chance
 
@@ -58,7 +59,12 @@ def rendered(
         "base-uri 'none'; form-action 'none'"
     )
     return environment.get_template(template).render(
-        policy=policy, css=Markup(css), js=Markup(js), arrows=ARROWS, **context
+        policy=policy,
+        css=Markup(css),
+        js=Markup(js),
+        version=__version__,
+        arrows=ARROWS,
+        **context,
     )
 
 

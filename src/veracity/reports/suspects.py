@@ -12,7 +12,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text as Line
 
-from .. import __version__
 from ..core.files import written_whole
 from ..results.suspects import Shown, Suspect, Suspects
 from . import showing
@@ -45,7 +44,6 @@ def suspects_page(found: Suspects) -> str:
         found=found,
         leaders=[_leader(s) for s in (*found.found, *found.others)],
         plot=_plot(found),
-        version=__version__,
     )
 
 
