@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -118,7 +119,15 @@ class Lime(Explainer):
                     found[i] = (fit, float(y[i][0]), size)
             todo = [i for i in todo if found[i] is None]
             size = min(self.samples, 2 * size)
-        return [f for f in found if f is not None]
+        fits = [f for f in found if f is not None]
+        loose = sum(fit.stability < (self.settled or 0) for fit, _, _ in fits)
+        if loose:
+            warnings.warn(
+                f"{self.spec}: on {loose} of {len(fits)} texts the top words have not settled "
+                f"after {self.samples} samples. Raise samples",
+                stacklevel=2,
+            )
+        return fits
 
     def _guessed(
         self, counts: Sequence[int], rngs: Sequence[np.random.Generator], ask: Ask

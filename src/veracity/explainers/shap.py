@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -117,7 +118,23 @@ class Shap(Explainer):
                         notes={"error": error, "questions": float(end)},
                     )
             todo = [i for i in todo if found[i] is None]
-        return [a for a in found if a is not None]
+        attributions = [a for a in found if a is not None]
+        self._warn(attributions)
+        return attributions
+
+    def _warn(self, found: Sequence[Attribution]) -> None:
+        """Says when asking ended at `samples` and not at the error that was wanted."""
+        if self.error is None:
+            return
+        wide = sum(
+            a.notes["error"] > self.error * abs(a.output_value - a.base_value) for a in found
+        )
+        if wide:
+            warnings.warn(
+                f"{self.spec}: on {wide} of {len(found)} texts the error is still larger than "
+                f"{self.error:g} of the difference after {self.samples} questions. Raise samples",
+                stacklevel=2,
+            )
 
     def _ask(
         self, model: Classifier, inputs: Sequence[Text], shown: Sequence[BoolArray]
