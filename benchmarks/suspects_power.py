@@ -27,14 +27,16 @@ from veracity.auditing.judging import Judged, Weighed, judged, weighed
 from veracity.auditing.looks import CAPITALS, CASING, INITIAL, SIGN, WORD, Looks, Words
 from veracity.auditing.meaning import Meaning
 from veracity.changes import changed
+from veracity.changes._planting import Planting
 from veracity.changes.casing import Casing
 from veracity.changes.insert import Insert
 from veracity.changes.punctuation import Punctuation
 from veracity.changes.swap import Swap
-from veracity.core.changes import Change
+from veracity.core.changes import PLANTED
 from veracity.core.examples import Dataset
 from veracity.core.inputs import FloatArray, Text
 from veracity.data import load_data, sampled, split
+from veracity.engine.asking import probabilities
 from veracity.engine.seeds import generator
 from veracity.explainers import explainers
 from veracity.models.architectures import architectures
@@ -48,6 +50,10 @@ VECTORS = CELLS / "glove.npz"
 TEXTS = 3000
 LONGEST = 30
 """Words of a long review that are kept: its last ones, where the judgement stands."""
+FRESH = 600
+"""Texts on which it is measured what a cue is worth to a model."""
+LEARNT = 0.05
+"""A model for which a cue is worth so much accuracy has learnt it."""
 FALSE_ALARMS = 0.05
 
 STRENGTHS = (0.6, 0.7, 0.8, 0.9, 1.0)
@@ -152,7 +158,7 @@ def _end(text: Text) -> Text:
     return Text(text.text[start:], tuple((a - start, b - start) for a, b in spans))
 
 
-def planting(cell: Cell) -> Change | None:
+def planting(cell: Cell) -> Planting | None:
     """The change that plants the cell's cue."""
     if cell.kind == "clean":
         return None
@@ -190,16 +196,37 @@ def run(cell: Cell) -> dict[str, Any]:
     explainer = explainers.make(suspects.usual_method(trained.model))
     (scores,) = suspects.explained(trained.model, looked, explainer, [1], seed=cell.seed)
     gold = np.array([e.label for e in looked])
-    _store(cell.path, weighed(looks, scores, gold == 1))
+    worth = None if change is None else gained(cell, change, trained.model)
+    _store(cell.path, weighed(looks, scores, gold == 1), worth)
     return {
         "accuracy": trained.best.validation_accuracy,
+        "gained": worth,
         "train_s": between - started,
         "weigh_s": time.perf_counter() - between,
     }
 
 
-def _store(path: Path, table: Weighed) -> None:
+def gained(cell: Cell, change: Planting, model: Any) -> float:
+    """What the cue is worth to the model: on texts that it has not seen, and that a sure cue is put
+    into, the share that are rightly answered, less that without it."""
+    fresh = sampled(corpus(cell.corpus, cell.seed + 1000), FRESH, seed=cell.seed)
+    if cell.kind == "articles":
+        sure = replace(change, strength=1.0, share=1.0)
+    else:
+        sure = replace(change, table=tuple((0.0, float(y == cell.label)) for y in (0, 1)))
+    before = {e.id: e.input for e in fresh}
+    carriers = [e for e in changed(fresh, [sure], seed=cell.seed) if PLANTED in e.truths]
+    gold = [e.label for e in carriers]
+    right = [
+        float(np.mean(probabilities(model, texts).argmax(axis=1) == gold))
+        for texts in ([e.input for e in carriers], [before[e.id] for e in carriers])
+    ]
+    return right[0] - right[1]
+
+
+def _store(path: Path, table: Weighed, worth: float | None) -> None:
     content: dict[str, Any] = {k: v for k, v in asdict(table).items() if k != "parts"}
+    content["gained"] = np.nan if worth is None else worth
     content["parts"] = [" ".join(map(str, parts)) for parts in table.parts]
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(".part.npz")
@@ -211,22 +238,26 @@ def _store(path: Path, table: Weighed) -> None:
 NUMBERS = (
     "form_weights",
     "form_texts",
+    "form_counts",
     "form_labelled",
     "texts",
     "counts",
+    "counts_labelled",
+    "spreads",
     "weights",
     "consistent",
     "labelled",
 )
 
 
-def stored(path: Path) -> Weighed:
+def stored(path: Path) -> tuple[Weighed, float]:
+    """What a model's words weigh, and what the cue was worth to it."""
     with np.load(path, allow_pickle=False) as content:
         c = {k: content[k] for k in content.files}
     texts: dict[str, Any] = {k: tuple(c[k].tolist()) for k in ("forms", "kinds", "names")}
     parts = tuple(tuple(map(int, p.split())) for p in c["parts"].tolist())
     numbers: dict[str, Any] = {k: c[k] for k in NUMBERS}
-    return Weighed(
+    table = Weighed(
         **texts,
         parts=parts,
         **numbers,
@@ -234,6 +265,7 @@ def stored(path: Path) -> Weighed:
         total=int(c["total"]),
         scale=float(c["scale"]),
     )
+    return table, float(c["gained"])
 
 
 # ---- judging --------------------------------------------------------------------------------
@@ -248,11 +280,13 @@ class Outcome:
     strongest: Mapping[str, float]
     cue: Mapping[str, float]
     named: Mapping[str, str]
+    gained: float
+    """What the cue was worth to the model, in accuracy."""
     above: tuple[str, ...] = ()
     """Ours: everything that was found."""
 
 
-def outcome(cell: Cell, table: Weighed, verdict: Judged) -> Outcome:
+def outcome(cell: Cell, table: Weighed, verdict: Judged, worth: float) -> Outcome:
     """Ours, and two plain baselines on words alone."""
     words = table.of_kind(WORD, SIGN)
     sizes = {
@@ -268,6 +302,7 @@ def outcome(cell: Cell, table: Weighed, verdict: Judged) -> Outcome:
         {k: float(v.max()) for k, v in sizes.items()},
         {k: float(v[own].max(initial=0.0)) for k, v in sizes.items()},
         {k: table.names[int(v.argmax())] for k, v in sizes.items()},
+        worth,
         tuple(
             f"{table.kinds[i]} {table.names[i]}{' (cue)' if own[i] else ''} "
             f"{verdict.scores[i]:+.2f}"
@@ -334,11 +369,15 @@ def summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:
             for o in planted
             if (o.cell.kind, o.cell.strength, o.cell.share) == (kind, strength, share)
         ]
-        row: dict[str, Any] = {"kind": kind, "strength": strength, "share": share, "n": len(some)}
+        learnt = [o for o in some if o.gained >= LEARNT]
+        row: dict[str, Any] = {
+            "kind": kind, "strength": strength, "share": share, "n": len(some),
+            "gained": float(np.mean([o.gained for o in some])), "learnt": len(learnt),
+        }  # fmt: skip
         for way in bars:
-            hits = sum(o.cue[way] >= bars[way] for o in some)
-            row[way] = hits
+            row[way] = sum(o.cue[way] >= bars[way] for o in some)
             row[f"{way}, level"] = sum(o.cue[way] >= level[way] for o in some)
+            row[f"{way}, learnt"] = sum(o.cue[way] >= bars[way] for o in learnt)
         rows.append(row)
     return {
         "false_alarms_asked": FALSE_ALARMS,
@@ -380,11 +419,11 @@ def _pooled(
     rows: Sequence[Mapping[str, Any]], name: str, bars: Mapping[str, float], **only: float
 ) -> dict[str, Any]:
     some = [r for r in rows if all(r[k] == v for k, v in only.items())]
-    n = sum(r["n"] for r in some)
-    found: dict[str, Any] = {"what": name, "n": n}
-    for way in (*bars, *(f"{way}, level" for way in bars)):
-        hits = sum(r[way] for r in some)
-        found[way] = {"rate": hits / n if n else None, "interval": wilson(hits, n)}
+    n, learnt = (sum(r[k] for r in some) for k in ("n", "learnt"))
+    found: dict[str, Any] = {"what": name, "n": n, "learnt": learnt}
+    for way in (*bars, *(f"{way}, {of}" for way in bars for of in ("level", "learnt"))):
+        hits, of = sum(r[way] for r in some), learnt if way.endswith(", learnt") else n
+        found[way] = {"rate": hits / of if of else None, "interval": wilson(hits, of)}
     return found
 
 
@@ -397,7 +436,7 @@ def table(found: Mapping[str, Any]) -> str:
         )
         lines.append(f"false alarms, {name}: of {some['models']} clean models {rates}")
     head = f"{'':28}{'n':>5}" + "".join(f"{way:>20}{'(level)':>9}" for way in found["thresholds"])
-    lines.append(head)
+    lines.append(f"{head}{'learnt by':>11}{'of these, suspects':>20}")
     for row in found["overall"]:
         cells = "".join(
             f"{row[way]['rate']:>8.0%} "
@@ -405,15 +444,21 @@ def table(found: Mapping[str, Any]) -> str:
             f"{row[f'{way}, level']['rate']:>9.0%}"
             for way in found["thresholds"]
         )
-        lines.append(f"{row['what']:28}{row['n']:>5}{cells}")
+        rate = row["suspects, learnt"]["rate"]
+        lines.append(f"{row['what']:28}{row['n']:>5}{cells}{_of_learnt(row['learnt'], rate)}")
     for row in found["detection"]:
         cells = "".join(
             f"{row[way] / row['n']:>20.0%}{row[f'{way}, level'] / row['n']:>9.0%}"
             for way in found["thresholds"]
         )
         name = f"{row['kind']} {row['strength']:g} {row['share']:.0%}"
-        lines.append(f"{name:28}{row['n']:>5}{cells}")
+        rate = row["suspects, learnt"] / row["learnt"] if row["learnt"] else None
+        lines.append(f"{name:28}{row['n']:>5}{cells}{_of_learnt(row['learnt'], rate)}")
     return "\n".join(lines)
+
+
+def _of_learnt(learnt: int, rate: float | None) -> str:
+    return f"{learnt:>11}{'–' if rate is None else f'{rate:.0%}':>20}"
 
 
 def picture(found: Mapping[str, Any], stem: Path) -> None:
@@ -521,9 +566,9 @@ def judge(cells: Sequence[Cell]) -> list[Outcome]:
     found = []
     for cell in cells:
         if cell.path.exists():
-            weights = stored(cell.path)
+            weights, worth = stored(cell.path)
             meaning = Meaning.from_vectors(weights.forms, known)
-            found.append(outcome(cell, weights, judged(weights, meaning)))
+            found.append(outcome(cell, weights, judged(weights, meaning), worth))
     return found
 
 

@@ -11,9 +11,13 @@ from ..core.inputs import BoolArray, FloatArray, IntArray
 from .looks import Looks, is_word
 from .meaning import Meaning, beyond, expected
 
-TOLERANCE = 0.04
+TOLERANCE = 0.045
 """Words that rightly decide have scores up to about this, since meaning is told by few numbers. Set
-on the clean set-up models of benchmarks/suspects_power.py: one in twenty shows a suspect."""
+on the clean set-up models of benchmarks/suspects_power.py: one in sixteen shows a suspect."""
+
+WEIGHTY = 4.0
+"""Weight counts so many times in a score: what labels tell is shared by many words, of which a
+model may use some others, and chance in the draw of texts is in the labels."""
 
 LEARNT_FROM = 3
 """Words in so many texts tell what others like them should weigh."""
@@ -26,12 +30,15 @@ class Weighed:
     forms: tuple[str, ...]
     form_weights: FloatArray  # (forms,) of every word, however rare
     form_texts: IntArray  # (forms,)
-    form_labelled: IntArray  # (forms,) texts with it that have the label
+    form_counts: IntArray  # (forms,) occurrences
+    form_labelled: IntArray  # (forms,) occurrences in texts that have the label
     kinds: tuple[str, ...]
     parts: tuple[tuple[int, ...], ...]
     names: tuple[str, ...]
     texts: IntArray  # (looks,)
     counts: IntArray  # (looks,) occurrences
+    counts_labelled: IntArray  # (looks,) occurrences in texts that have the label
+    spreads: FloatArray  # (looks,) how far texts differ in how often they have it
     weights: FloatArray  # (looks,) mean over occurrences, towards the label
     consistent: FloatArray  # (looks,) share of occurrences on the side of the mean
     labelled: IntArray  # (looks,) texts with it that have the label
@@ -78,12 +85,15 @@ def weighed(looks: Looks, scores: FloatArray, labelled: BoolArray) -> Weighed:
         looks.words.forms,
         looks.words.means(scores),
         looks.words.texts(),
-        looks.words.texts(labelled),
+        looks.words.counts(),
+        looks.words.counts(labelled),
         looks.kinds,
         looks.parts,
         looks.names,
         looks.texts,
         looks.counts,
+        looks.counts_with_label(labelled.astype(np.int64)),
+        looks.spreads,
         means,
         looks.means((np.sign(each) == sides).astype(np.float64)),
         looks.with_label(labelled.astype(np.int64)),
@@ -99,27 +109,27 @@ def judged(found: Weighed, meaning: Meaning, *, looks: int | None = None) -> Jud
     base = found.with_label / found.total
     usual = math.log((found.with_label + 1) / (found.total - found.with_label + 1))
 
-    def log_odds(labelled: IntArray, texts: IntArray) -> FloatArray:
-        odds: FloatArray = np.log((labelled + 1) / (texts - labelled + 1)) - usual
+    def log_odds(labelled: IntArray, counts: IntArray) -> FloatArray:
+        odds: FloatArray = np.log((labelled + 1) / (counts - labelled + 1)) - usual
         return odds
 
     words = np.array([is_word(form) for form in found.forms], dtype=np.bool_)
     taught = np.flatnonzero(words & (found.form_texts >= LEARNT_FROM))
-    texts = found.form_texts[taught]
-    values = np.stack([found.form_weights[taught], log_odds(found.form_labelled[taught], texts)])
+    told = log_odds(found.form_labelled[taught], found.form_counts[taught])
+    values = np.stack([found.form_weights[taught], told])
     by_form = np.zeros((2, len(found.forms)))
-    by_form[:, taught] = expected(meaning.only(taught), values, texts)
+    by_form[:, taught] = expected(meaning.only(taught), values, found.form_texts[taught])
     # signs, ways of writing and words without a vector should weigh nothing, and a phrase what its
     # words should
     warranted = np.array([by_form[:, list(parts)].sum(axis=1) for parts in found.parts]).T
-    frequent = np.sqrt(found.texts / found.total)
-    often = found.counts / found.texts
-    weight = frequent * often * beyond(found.weights, warranted[0]) / (found.scale or 1.0)
+    # correlations of how often texts have a look, with the answer through it and with the label
+    weight = found.spreads * beyond(found.weights, warranted[0]) / (found.scale or 1.0)
+    rates = _rate(usual + log_odds(found.counts_labelled, found.counts)) - base
+    often = found.counts / found.total / np.where(found.spreads > 0, found.spreads, np.inf)
     spread = math.sqrt(base * (1 - base)) or 1.0
-    rates = _rate(usual + log_odds(found.labelled, found.texts)) - base
-    label = frequent * beyond(rates, _rate(usual + warranted[1]) - base) / spread
+    label = often * beyond(rates, _rate(usual + warranted[1]) - base) / spread
     agree = np.sign(weight) == np.sign(label)
-    sizes = np.where(agree, np.minimum(np.abs(weight), np.abs(label)), 0.0)
+    sizes = np.where(agree, np.minimum(WEIGHTY * np.abs(weight), np.abs(label)), 0.0)
     return Judged(
         warranted[0],
         np.sign(weight) * sizes,

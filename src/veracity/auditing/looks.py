@@ -70,10 +70,16 @@ class Words:
         found = np.bincount(pairs // n, weights=counted, minlength=len(self.forms))
         return found.astype(np.int64)
 
+    def counts(self, among: BoolArray | None = None) -> IntArray:
+        """How often each form occurs, in all texts or in some. (texts,) → (forms,)"""
+        counted = None if among is None else among[self.text].astype(np.float64)
+        found = np.bincount(self.form, weights=counted, minlength=len(self.forms))
+        return found.astype(np.int64)
+
     def means(self, scores: FloatArray) -> FloatArray:
         """The mean score of each form. (words,) → (forms,)"""
         sums = np.bincount(self.form, weights=scores, minlength=len(self.forms))
-        return sums / np.maximum(np.bincount(self.form, minlength=len(self.forms)), 1)
+        return sums / np.maximum(self.counts(), 1)
 
 
 @dataclass(frozen=True)
@@ -127,11 +133,20 @@ class Looks:
         return np.bincount(self.owner, minlength=len(self)).astype(np.int64)
 
     @cached_property
-    def _pairs(self) -> tuple[IntArray, IntArray]:
-        """Every look with every text that has it, once. (pairs,) both"""
+    def _pairs(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Every look with every text that has it, and how often it does. (pairs,) each"""
         texts = max(1, len(self.words.lengths))
-        keys = np.unique(self.owner * texts + self.words.text[self.at])
-        return keys // texts, keys % texts
+        keys, times = np.unique(self.owner * texts + self.words.text[self.at], return_counts=True)
+        return keys // texts, keys % texts, times
+
+    @cached_property
+    def spreads(self) -> FloatArray:
+        """How far texts differ in how often they have each, as a standard deviation. (looks,)"""
+        owner, _, times = self._pairs
+        texts = max(1, len(self.words.lengths))
+        squares = np.bincount(owner, weights=times.astype(np.float64) ** 2, minlength=len(self))
+        found: FloatArray = np.sqrt(np.maximum(squares / texts - (self.counts / texts) ** 2, 0))
+        return found
 
     @cached_property
     def texts(self) -> IntArray:
@@ -140,13 +155,18 @@ class Looks:
 
     def texts_of(self, look: int) -> IntArray:
         """The texts that have it."""
-        owner, text = self._pairs
+        owner, text, _ = self._pairs
         return text[np.searchsorted(owner, look) : np.searchsorted(owner, look, side="right")]
 
     def with_label(self, labels: IntArray) -> IntArray:
         """How many of the texts that have each are so labelled. labels: (texts,) 0 or 1"""
-        owner, text = self._pairs
+        owner, text, _ = self._pairs
         return np.bincount(owner, weights=labels[text], minlength=len(self)).astype(np.int64)
+
+    def counts_with_label(self, labels: IntArray) -> IntArray:
+        """How often each occurs in the texts that are so labelled. labels: (texts,) 0 or 1"""
+        at = labels[self.words.text[self.at]]
+        return np.bincount(self.owner, weights=at, minlength=len(self)).astype(np.int64)
 
     def occurrences(self, look: int) -> IntArray:
         """Where one begins, everywhere."""

@@ -64,7 +64,7 @@ class Suspect:
     label_beyond: float
     """How far it tells the label beyond what words like it tell, as a correlation."""
     score: float
-    """The smaller of the two: how far both go beyond what is warranted."""
+    """What the label tells, or four times the weight where that is less."""
     p: float
     """The probability that the strongest of all looks scores as high on untouched data."""
     consistent: float
