@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import veracity
+from commands import run_command
 from conftest import words
 from veracity.auditing import audit
 from veracity.core.classifiers import Attentive
@@ -192,14 +190,7 @@ def test_company_and_order_do_not_matter(spec: str, hierarchical: Any, made: Spl
 
 def test_it_is_trained_saved_and_explained_by_commands(tmp_path: Path) -> None:
     def run(*arguments: str) -> Any:
-        result = subprocess.run(
-            [sys.executable, "-m", "veracity", *arguments, "--json"],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            env={**os.environ},
-        )
+        result = run_command(*arguments, "--json", cwd=tmp_path)
         assert result.returncode == 0, result.stderr
         return json.loads(result.stdout)
 

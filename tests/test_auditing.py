@@ -21,6 +21,7 @@ import numpy as np
 import pytest
 
 import veracity
+from commands import run_command
 from conftest import WordWeights, words
 from veracity.auditing import KNOWN_ANSWERS, audit
 from veracity.auditing.bars import Bar, missed
@@ -404,16 +405,6 @@ def test_linear_shap_of_a_real_pipeline_is_coefficient_times_presence(made: Spli
     assert found.base_value == pytest.approx(pipeline[1].intercept_[0], abs=1e-6)
 
 
-def run_cli(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "veracity", *arguments],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-
-
 @pytest.fixture
 def data_file(small: Dataset, tmp_path: Path) -> str:
     write_records(small, tmp_path / "reviews.jsonl")
@@ -435,12 +426,12 @@ def test_a_scikit_learn_pipeline_by_one_command(
     pipeline = make_pipeline(TfidfVectorizer(), LogisticRegression())
     pipeline.fit([e.input.text for e in made.train], [e.label for e in made.train])
     (tmp_path / "model.pkl").write_bytes(pickle.dumps(pipeline))
-    refused = run_cli("audit", "model.pkl", data_file, cwd=tmp_path)
+    refused = run_command("audit", "model.pkl", data_file, cwd=tmp_path)
     assert refused.returncode == 2
     assert "--allow-unpickle" in refused.stderr
     assert not (tmp_path / "runs").exists()
     found = told(
-        run_cli(
+        run_command(
             "audit",
             "model.pkl",
             data_file,
@@ -459,7 +450,7 @@ def test_a_fine_tuned_folder_by_one_command(
     minilm_folder: Path, data_file: str, tmp_path: Path
 ) -> None:
     found = told(
-        run_cli(
+        run_command(
             "audit", str(minilm_folder), data_file, "--limit", "4", "--out", "r", "--json",
             "--methods", "gradient,attention,occlusion,integrated_gradients(steps=8)",
             cwd=tmp_path,
@@ -510,15 +501,15 @@ def server() -> Iterator[Server]:
 def test_an_endpoint_by_one_command(server: Server, data_file: str, tmp_path: Path) -> None:
     url = f"http://127.0.0.1:{server.server_port}/predict"
     command = ["audit", url, data_file, "--methods", METHODS, "--json", "--out", "r"]
-    short = run_cli(*command, "--budget", "50", cwd=tmp_path)
+    short = run_command(*command, "--budget", "50", cwd=tmp_path)
     assert short.returncode == 2
     assert "budget" in json.loads(short.stdout)["error"]
     assert len(server.texts) == 50
-    found = told(run_cli(*command, "--budget", "100000", cwd=tmp_path))
+    found = told(run_command(*command, "--budget", "100000", cwd=tmp_path))
     assert len(server.texts) == len(set(server.texts)), "a text was asked twice"
     assert found["verdicts"]
     asked = len(server.texts)
-    told(run_cli(*command, cwd=tmp_path))
+    told(run_command(*command, cwd=tmp_path))
     assert len(server.texts) == asked
 
 

@@ -13,20 +13,9 @@ from typing import Any
 
 import pytest
 
+from commands import run_command as run
 from veracity.data import Splits, write_records
 from veracity.models import save_model
-
-
-def run(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "veracity", *arguments],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=120,
-        env={**os.environ, "PYTHONIOENCODING": "utf-8", **environment},
-    )
 
 
 @pytest.fixture(scope="module")

@@ -125,9 +125,8 @@ def test_batch_size_order_and_workers_do_not_matter(
     model = request.getfixturevalue(model_name)
     methods = [QUICK.get(name, name) for name, m in pairs() if m == model_name]
     base = run_all(model, mixed, methods, tmp_path / "base", batch_size=64)
-    # a transformer's own batches are tested with it; here the parts of an audit are
-    for size in (7,) if model_name == "transformer" else (1, 7):
-        same(base, run_all(model, mixed, methods, tmp_path / f"b{size}", batch_size=size))
+    if model_name != "transformer":  # its own batches are tested with it
+        same(base, run_all(model, mixed, methods, tmp_path / "one", batch_size=1))
     order = np.random.default_rng(0).permutation(len(mixed)).tolist()
     same(base, run_all(model, mixed.select(order), methods, tmp_path / "shuffled", batch_size=7))
     if model_name in ("cnn", "transformer"):

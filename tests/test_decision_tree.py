@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import pickle
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ import numpy as np
 import pytest
 
 import veracity
+from commands import run_command
 from conftest import words
 from veracity.auditing import audit
 from veracity.core.classifiers import Classifier
@@ -280,14 +279,7 @@ def test_an_audit_fits_once_and_resumes_equal(
 
 
 def veracity_command(*arguments: str, cwd: Path) -> Any:
-    result = subprocess.run(
-        [sys.executable, "-m", "veracity", *arguments, "--json"],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env={**os.environ, "COLUMNS": "200"},
-    )
+    result = run_command(*arguments, "--json", cwd=cwd, COLUMNS="200")
     assert result.returncode == 0, result.stderr
     return json.loads(result.stdout)
 

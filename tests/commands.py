@@ -1,0 +1,79 @@
+"""The real command in a process of its own, forked from this one: to import torch anew for each of
+some hundred commands would take minutes. What starts a process and ends it is tested with real
+ones, in test_cli.py."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from pathlib import Path
+from typing import Any, NoReturn
+
+
+def run_command(
+    *arguments: str, cwd: Path, timeout: float = 240, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """What `veracity ...` says in this folder, and its exit code."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # newer versions of Python warn of threads
+            process = os.fork()
+        if not process:
+            _run(arguments, cwd, environment, out, err)
+        code = _ended(process, timeout)
+        said = []
+        for file in (out, err):
+            file.seek(0)
+            said.append(file.read().decode("utf-8"))
+    return subprocess.CompletedProcess(["veracity", *arguments], code, *said)
+
+
+def _run(
+    arguments: tuple[str, ...], cwd: Path, environment: dict[str, str], out: Any, err: Any
+) -> NoReturn:
+    code: Any = 1
+    try:
+        os.chdir(cwd)
+        os.environ.update(environment)
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        for number, file in ((0, nothing), (1, out.fileno()), (2, err.fileno())):
+            os.dup2(file, number)
+        sys.stdin = io.TextIOWrapper(os.fdopen(0, "rb", closefd=False), encoding="utf-8")
+        sys.stdout, sys.stderr = (
+            io.TextIOWrapper(os.fdopen(number, "wb", closefd=False), encoding="utf-8")
+            for number in (1, 2)
+        )
+        sys.path[:0] = [str(cwd), *environment.get("PYTHONPATH", "").split(os.pathsep)]
+        sys.argv = ["veracity", *arguments]
+        warnings.resetwarnings()
+        from veracity.cli import main
+
+        main()
+        code = 0
+    except SystemExit as leave:
+        code = leave.code or 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code if isinstance(code, int) else 1)
+
+
+def _ended(process: int, timeout: float) -> int:
+    deadline = time.monotonic() + timeout
+    while time.monotonic() < deadline:
+        ended, status = os.waitpid(process, os.WNOHANG)
+        if ended:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.01)
+    os.kill(process, signal.SIGKILL)
+    os.waitpid(process, 0)
+    raise TimeoutError(f"the command took more than {timeout:g} seconds")
