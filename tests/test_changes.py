@@ -23,7 +23,7 @@ from veracity.core.examples import Dataset, Example
 from veracity.core.inputs import Text
 from veracity.data import load_data, read_text, write_records
 from veracity.metrics.attribution_mass import attribution_share
-from veracity.results.guarantees import luck, reliance, shapley_range
+from veracity.results.guarantees import Reliance, luck, reliance, shapley_range
 
 WORDS = st.lists(st.sampled_from(("a", "The", "beer", "good", ",", "!", "it's")), min_size=1)
 
@@ -294,3 +294,11 @@ def test_attribution_records_still_fit(tmp_path: Path) -> None:
     scores = np.ones(example.input.n_features)
     assert Attribution(example.input, 0, scores).scores.shape == example.truths[PLANTED][0].shape
     assert replace(example).input.text.count("meanwhile") <= 1
+
+
+def test_a_model_may_fall_short_by_one_standard_error() -> None:
+    required = 0.97
+    for n, accuracy, reached in ((1000, 0.965, True), (1000, 0.964, False), (100, 0.96, True)):
+        known = Reliance(accuracy, n, 0.5, 1.0, luck(accuracy, n, 0.5))
+        assert known.required == pytest.approx(required)
+        assert known.reached is reached and known.forced is reached

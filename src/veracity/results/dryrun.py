@@ -175,7 +175,7 @@ def judged(reliance: Reliance) -> tuple[Status, str]:
     seen = f"accuracy {reliance.accuracy:.3f} on {reliance.n} texts"
     if reliance.forced:
         return "scored", reliance.sentence
-    if reliance.accuracy >= reliance.required - 1e-9:
+    if reliance.reached:
         return "too few texts", f"{seen} cannot rule out luck ({reliance.luck:.2g})"
     needed = f"{reliance.required:.3f} would force it to use the cue"
     if reliance.luck > LUCK:

@@ -61,9 +61,16 @@ class Reliance:
         return self.bound + REACH * max(self.ceiling - self.bound, 0.0)
 
     @property
+    def reached(self) -> bool:
+        """Whether it is as accurate as is required, but for one standard error of so many items: a
+        model that was trained until it was falls short on other items half of the time."""
+        error = math.sqrt(self.required * (1 - self.required) / self.n)
+        return self.accuracy >= self.required - error - 1e-9
+
+    @property
     def forced(self) -> bool:
         """Only then can an explanation be held to what was planted."""
-        return self.accuracy >= self.required - 1e-9 and self.luck <= LUCK
+        return self.reached and self.luck <= LUCK
 
     @property
     def sentence(self) -> str:
@@ -76,7 +83,7 @@ class Reliance:
                 f"{seen}, but its text alone may tell every label: nothing forces a model to use "
                 "what was planted. Put reassign before it"
             )
-        if self.accuracy >= self.required - 1e-9:
+        if self.reached:
             return (
                 f"{seen}, but these are too few to rule out luck "
                 f"(probability {self.luck:.3g}). Bring more texts"
