@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,13 @@ def test_planted_text_runs_and_goes_on(beer: Path, tmp_path: Path, monkeypatch: 
     attention = first.tables[0].rows[0][1][0]
     assert attention is not None and not isinstance(attention, str)
     assert attention.published == 0.103 and attention.published_spread == 0.024
+    # eight texts are few, but what all of the test part tell of the model holds for them
+    step = json.loads((tmp_path / "steps/attention-article-0/found.json").read_text())["found"]
+    assert step["forced"]
+    named = {row[0]: row[1][0] for row in first.tables[1].rows}
+    for method in ("attention", "gradient", "random_scores"):
+        cell = named[method]
+        assert cell is not None and not isinstance(cell, str) and 0 < cell.value < 1
     models = sorted(tmp_path.glob("steps/*/model/model.safetensors"))
     written = {m: m.stat().st_mtime_ns for m in models}
     assert len(models) == 5  # three with attention, two that choose their words

@@ -27,7 +27,7 @@ from ...engine.seeds import generator
 from ...models.architecture import Training
 from ...models.architectures import architectures
 from ...results.findings import Findings
-from ...results.guarantees import reliance
+from ...results.guarantees import Reliance, reliance
 from ..recipe import Recipe, Step, Watcher, done_once
 from . import _planted_text_findings as show
 from ._planted_text_findings import KINDS, NAMES, Found
@@ -194,7 +194,7 @@ class _Job:
     def done(self) -> Found:
         return self._attention() if self.kind == "attention" else self._rationale()
 
-    def _trained(self, spec: str, training: Mapping[str, Any]) -> tuple[Any, Found]:
+    def _trained(self, spec: str, training: Mapping[str, Any]) -> tuple[Any, Found, Reliance]:
         from ...engine.asking import probabilities
 
         parts = self.parts
@@ -210,7 +210,7 @@ class _Job:
         right = [bool(y == e.label) for y, e in zip(answers, parts.test, strict=True)]
         relied = reliance(parts.test, right)
         assert relied is not None
-        return student.model, {
+        found = {
             "model": spec,
             "epochs": len(student.record["history"]),
             "seconds": sum(e["seconds"] for e in student.record["history"]),
@@ -218,28 +218,29 @@ class _Job:
             "forced": relied.forced,
             "sentence": relied.sentence,
         }
+        return student.model, found, relied
 
     def _attention(self) -> Found:
         """A model with attention: its own weights on all test texts, other methods on some."""
         test, seed = self.parts.test, self.seed
-        model, found = self._trained(
+        model, found, relied = self._trained(
             f"attention_lstm({_vectors()}, tuned=False, {self.sizes['attention']})",
             {**self.sizes["attention_training"], "keep": 0.05},
         )
         kinds = [k for k in (PLANTED, DECOY) if k in test.truth_kinds]
         metrics = [f"attribution_mass(truth={kind})" for kind in kinds]
+        # what all test texts tell of the model holds for the few that are explained
+        shared: dict[str, Any] = {"seed": seed, "reliance": {"model": relied}}
         models = {"model": model}
-        whole = audit(
-            models, test, ["attention"], metrics, out=self.folder / "attention", seed=seed
-        )
+        whole = audit(models, test, ["attention"], metrics, out=self.folder / "attention", **shared)
         methods = audit(
             models,
             sampled(test, self.sizes["explained"], seed=seed),
             ["attention", *self.sizes["methods"]],
             metrics,
             out=self.folder / "methods",
-            seed=seed,
             watch=self.watch,
+            **shared,
         )
         return found | {
             "attention": whole.run.summaries().get("model", {}).get("attention", {}),
@@ -255,7 +256,7 @@ class _Job:
         from ...metrics.selection import Selection
 
         test = self.parts.test
-        model, found = self._trained(
+        model, found, _ = self._trained(
             f"{self.kind}({_vectors()}, rate={self.which}, {self.sizes['rationale']})",
             self.sizes["rationale_training"],
         )
