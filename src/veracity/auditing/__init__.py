@@ -243,11 +243,15 @@ def _described(model: Classifier, data: Dataset) -> dict[str, Any]:
 
 
 def reliance_of(model: Classifier, data: Dataset) -> Reliance | None:
-    """Whether a model must have used what was planted in the data, if anything was."""
+    """Whether a model must have used what was planted in the data, if anything was; told by the
+    texts that are not marked as training texts."""
     if not {PLANTED, DECOY} & set(data.truth_kinds):
         return None
-    answers = probabilities(model, [e.input for e in data]).argmax(axis=1)
-    return reliance_on(data, [bool(y == e.label) for y, e in zip(answers, data, strict=True)])
+    fresh = data.select(i for i, e in enumerate(data) if e.facts.get("split") != "train")
+    told = fresh if len(fresh) else data
+    answers = probabilities(model, [e.input for e in told]).argmax(axis=1)
+    found = reliance_on(told, [bool(y == e.label) for y, e in zip(answers, told, strict=True)])
+    return found and dataclasses.replace(found, learnt=not len(fresh))
 
 
 def _code(cls: type) -> str:

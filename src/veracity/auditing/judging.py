@@ -19,6 +19,9 @@ WEIGHTY = 4.0
 """Weight counts so many times in a score: what labels tell is shared by many words, of which a
 model may use some others, and chance in the draw of texts is in the labels."""
 
+FEW = 5
+"""Below so many expected texts a proportion's error is not normal."""
+
 LEARNT_FROM = 3
 """Words in so many texts tell what others like them should weigh."""
 
@@ -107,10 +110,12 @@ def judged(found: Weighed, meaning: Meaning, *, looks: int | None = None) -> Jud
     """A look is suspicious as far as the model gives it weight, and the labels follow it, both
     beyond what its meaning warrants; `looks` is how many there were in all."""
     base = found.with_label / found.total
-    usual = math.log((found.with_label + 1) / (found.total - found.with_label + 1))
+    usual = math.log(max(base, 1e-9) / max(1 - base, 1e-9))
 
     def log_odds(labelled: IntArray, counts: IntArray) -> FloatArray:
-        odds: FloatArray = np.log((labelled + 1) / (counts - labelled + 1)) - usual
+        # two more occurrences that are labelled as all texts are
+        for_it, against = labelled + 2 * base, counts - labelled + 2 * (1 - base)
+        odds: FloatArray = np.log(np.maximum(for_it, 1e-9) / np.maximum(against, 1e-9)) - usual
         return odds
 
     words = np.array([is_word(form) for form in found.forms], dtype=np.bool_)
@@ -135,8 +140,26 @@ def judged(found: Weighed, meaning: Meaning, *, looks: int | None = None) -> Jud
         np.sign(weight) * sizes,
         weight,
         label,
-        after_looks(sizes, found.total, looks or len(sizes)),
+        np.maximum(
+            after_looks(sizes, found.total, looks or len(sizes)),
+            _after_rare_looks(found, label > 0, looks or len(sizes)),
+        ),
     )
+
+
+def _after_rare_looks(found: Weighed, more: BoolArray, looks: int) -> FloatArray:
+    """Where so few texts with a look are expected to have the label, or not to, that errors are not
+    normal: the exact probability that as many do, or as few; 0 elsewhere."""
+    from scipy.stats import hypergeom
+
+    rate = found.with_label / found.total
+    rare = found.texts * min(rate, 1 - rate) < FEW
+    p: FloatArray = np.zeros(len(found.texts))
+    texts, labelled = found.texts[rare], found.labelled[rare]
+    drawn = (found.total, found.with_label, texts)
+    one = np.where(more[rare], hypergeom.sf(labelled - 1, *drawn), hypergeom.cdf(labelled, *drawn))
+    p[rare] = -np.expm1(looks * np.log1p(-np.minimum(one, 1 - 1e-16)))
+    return p
 
 
 def _rate(log_odds: FloatArray) -> FloatArray:

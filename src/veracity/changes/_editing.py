@@ -69,3 +69,10 @@ def inserted(text: Text, before: int, added: Text) -> Edit:
     new = np.full(added.n_features, NEW)
     came_from = np.concatenate([places[:before], new, places[before:]]).astype(np.int64)
     return Edit(Text(left + lead + added.text + trail + right, spans), came_from)
+
+
+def gaps(taken: BoolArray) -> IntArray:
+    """The places where something may come between words, both ends among them: never between two
+    words that are taken."""
+    inside = np.concatenate([[False], taken[1:] & taken[:-1], [False]])[: len(taken) + 1]
+    return np.flatnonzero(~inside)

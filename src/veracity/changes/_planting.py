@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -14,6 +15,9 @@ from ..core.examples import Dataset, Example
 from ..core.inputs import BoolArray, FloatArray, Text
 from ..engine.seeds import generator
 from ._editing import Edit
+
+OFTEN = 0.01
+"""Of so many texts a mark may be part before it is planted."""
 
 
 @dataclass(frozen=True)
@@ -39,14 +43,15 @@ class Planting(Change):
         for name in ("strength", "share", "decoy_share"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"expected {name} between 0 and 1, got {getattr(self, name)}")
-        if len(self.marks) < 2 or len(set(self.marks)) < len(self.marks):
+        marks, decoys = ({_folded(m) for m in some} for some in (self.marks, self.decoys))
+        if len(self.marks) < 2 or len(marks) < len(self.marks):
             raise ValueError(f"expected one mark per label, all different; got {self.marks}")
         for row in self.table:
             if len(row) != len(self.marks) or min(row) < 0 or sum(row) > 1 + 1e-9:
                 raise ValueError(
                     f"expected per label one probability for each mark, at most 1 in all; got {row}"
                 )
-        if set(self.decoys) & set(self.marks):
+        if decoys & marks:
             raise ValueError(f"expected decoys unlike the marks, got {self.decoys}")
 
     @abstractmethod
@@ -84,8 +89,24 @@ class Planting(Change):
 
     def changed(self, data: Dataset, *, seed: int) -> Dataset:
         table = self.probabilities(len(data.labels))
+        self._warn(data)
         made = [self._planted(e, table[e.label], generator(seed, self.spec, e.id)) for e in data]
         return replace(data, examples=tuple(e for e in made if e is not None))
+
+    def holds(self, text: Text, mark: str) -> bool:
+        """Whether a text has a mark before it is given one."""
+        return False
+
+    def _warn(self, data: Dataset) -> None:
+        """Says when a cue is in the texts already, where nobody will know it for one."""
+        for mark in filter(None, self.marks):
+            held = sum(self.holds(e.input, mark) for e in data)
+            if held > OFTEN * len(data):
+                warnings.warn(
+                    f"{self.plugin_name()}: {held:,} of {len(data):,} texts hold {mark!r} already, "
+                    "which tells nothing and is not marked as planted. Choose a rarer mark",
+                    stacklevel=2,
+                )
 
     def _planted(
         self, example: Example, row: FloatArray, rng: np.random.Generator
@@ -107,7 +128,15 @@ class Planting(Change):
             edit, region = self.mislead(example.input, _taken(example), rng)
             if region.any():
                 example = _marked(edit.applied(example), DECOY, region)
-        return replace(example, facts={**example.facts, MANIPULATION: told})
+        # what an earlier planting did is part of what was done
+        before = example.facts.get(MANIPULATION)
+        done = told if before is None else f"{before},{told}"
+        return replace(example, facts={**example.facts, MANIPULATION: done})
+
+
+def _folded(mark: str) -> str:
+    """A mark as a model reads it that tells neither case nor blanks apart."""
+    return " ".join(mark.casefold().split())
 
 
 def _taken(example: Example) -> BoolArray:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.inputs import BoolArray, Text
 from ..data.words import read_text
-from ._editing import NEW, Edit, inserted
+from ._editing import NEW, Edit, gaps, inserted
 from ._planting import Planting
 
 
@@ -29,10 +29,13 @@ class Insert(Planting):
     def put(
         self, text: Text, mark: str, taken: BoolArray, rng: np.random.Generator
     ) -> tuple[Edit, BoolArray]:
-        n = text.n_features
-        # never between two words of another mark
-        inside = np.concatenate([[False], taken[1:] & taken[:-1], [False]])[: n + 1]
-        free = np.flatnonzero(~inside)
-        place = {"start": 0, "end": n}.get(self.place, -1)
-        edit = inserted(text, place if place >= 0 else int(rng.choice(free)), read_text(mark))
+        place = {"start": 0, "end": text.n_features}.get(self.place, -1)
+        if place < 0:
+            place = int(rng.choice(gaps(taken)))
+        edit = inserted(text, place, read_text(mark))
         return edit, edit.came_from == NEW
+
+    def holds(self, text: Text, mark: str) -> bool:
+        words, sought = ([w.casefold() for w in t.words] for t in (text, read_text(mark)))
+        n = len(sought)
+        return any(words[i : i + n] == sought for i in range(len(words) - n + 1))

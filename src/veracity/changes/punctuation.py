@@ -8,7 +8,7 @@ import numpy as np
 
 from ..core.inputs import BoolArray, Text
 from ..data.words import read_text
-from ._editing import NEW, Edit, inserted, respelt
+from ._editing import NEW, Edit, gaps, inserted, respelt
 from ._planting import Planting
 
 
@@ -38,5 +38,7 @@ class Punctuation(Planting):
         self, text: Text, taken: BoolArray, rng: np.random.Generator
     ) -> tuple[Edit, BoolArray]:
         mark = self.decoys[rng.integers(len(self.decoys))]
-        edit = inserted(text, int(rng.integers(max(text.n_features, 1))), read_text(mark))
+        # anywhere but at the end, which is the place of marks
+        free = gaps(taken)[:-1] if text.n_features else gaps(taken)
+        edit = inserted(text, int(rng.choice(free)), read_text(mark))
         return edit, edit.came_from == NEW

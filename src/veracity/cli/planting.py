@@ -69,17 +69,27 @@ def plant(
     examples = tuple(
         replace(e, facts={**e.facts, "split": part_of[e.id]}) for e in planted if e.id in part_of
     )
+    facts = planted_facts(planted)
+    if not facts["carriers"]:
+        raise DataError(
+            f"{', '.join(steps)}: nothing was planted in {len(read):,} texts. Raise share, or "
+            "choose a cue for which they offer a place"
+        )
     write_records(replace(planted, examples=examples), out)
-    facts = {"data": str(out), "name": planted.name, **planted_facts(planted)}
     if as_json:
-        print_json(facts)
+        print_json({"data": str(out), "name": planted.name, **facts})
         return
     say = stderr()
     for line in (
         f"{facts['carriers']:,} of {facts['examples']:,} texts carry a planted cue, on "
         f"{facts['word_share']:.1%} of all words; {facts['decoys']:,} a decoy",
         f"without the cue, at most {facts['bound']:.3f} can be expected; with nothing else, "
-        f"{facts['ceiling']:.3f}; a model must reach {facts['required']:.3f} to have used it",
+        f"{facts['ceiling']:.3f}; "
+        + (
+            f"a model must reach {facts['required']:.3f} on test texts to have used it"
+            if facts["required"] > facts["bound"] + 0.005
+            else "nothing forces a model to use it"
+        ),
         f"next: veracity train text_cnn {out} --out MODEL; veracity audit MODEL {out} --split test",
     ):
         say.print(line, markup=False, highlight=False)

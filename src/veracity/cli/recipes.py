@@ -35,6 +35,7 @@ def run(
 
     chosen = recipes.make(recipe)
     folder = out or Path("runs") / f"{chosen.plugin_name()}-{scale}"
+    _check_place(folder)
     with Bars(as_json) as bars, sole_writer(folder):
         found = chosen.run(
             folder,
@@ -52,3 +53,17 @@ def run(
         return
     print_findings(stdout(), found)
     print(report)
+
+
+def _check_place(folder: Path) -> None:
+    """Nothing of somebody else is written over."""
+    from ..core.errors import RunError
+    from ..core.files import LOCK
+
+    if not folder.exists() or (folder / "steps").is_dir():
+        return
+    if not folder.is_dir() or any(p.name != LOCK for p in folder.iterdir()):
+        raise RunError(
+            f"expected {folder} to be a new or empty folder or one of our experiments; it holds "
+            "other things. Choose another --out"
+        )

@@ -29,6 +29,13 @@ def ranking(scores: FloatArray, by: Order = "signed") -> IntArray:
     return np.argsort(-_in_steps(values, np.abs(values).max(initial=0.0)), kind="stable")
 
 
+def tied_groups(scores: FloatArray, by: Order = "signed") -> list[IntArray]:
+    """Positions from most to least important, those that tie together; without score, the last."""
+    values = np.abs(scores) if by == "abs" else np.asarray(scores, dtype=np.float64)
+    steps = _in_steps(values, np.abs(values).max(initial=0.0))
+    return [np.flatnonzero(steps == step) for step in np.unique(steps)[::-1]]
+
+
 def _in_steps(values: FloatArray, largest: float) -> FloatArray:
     """Values as whole numbers of the smallest difference that counts."""
     step = RESOLUTION * largest

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from .attributions import Attribution
-from .changes import PLANTED
+from .changes import DECOY, MANIPULATION, PLANTED
 from .classifiers import Classifier
 from .examples import Example
 from .inputs import BoolArray, FloatArray
@@ -76,6 +76,9 @@ class TruthMetric(Metric):
     usual_truths: ClassVar[tuple[str, ...]] = ("rationale", PLANTED)
     """The kinds of truth to try where nobody chose one."""
 
+    counts_unmarked: ClassVar[bool] = False
+    """Whether a text that a change left without any such feature counts, with none of them."""
+
     truth: str = "rationale"
 
     @property
@@ -83,10 +86,17 @@ class TruthMetric(Metric):
         return self.truth
 
     def score(self, cases: Sequence[Case]) -> list[Row]:
-        known = [case.example.truths.get(self.truth) for case in cases]
+        known = [self._masks(case.example) for case in cases]
         return [
             self.row(case, masks) if masks else {} for case, masks in zip(cases, known, strict=True)
         ]
+
+    def _masks(self, example: Example) -> tuple[BoolArray, ...]:
+        found = example.truths.get(self.truth, ())
+        changed = self.truth in (PLANTED, DECOY) and MANIPULATION in example.facts
+        if not found and changed and self.counts_unmarked:
+            return (np.zeros(example.input.n_features, dtype=np.bool_),)
+        return found
 
     @abstractmethod
     def row(self, case: Case, masks: Sequence[BoolArray]) -> Row:

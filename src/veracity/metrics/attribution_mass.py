@@ -19,6 +19,7 @@ class AttributionMass(TruthMetric):
 
     purpose: ClassVar[str] = "see how much weight falls on the words known to matter"
     usual_truths: ClassVar[tuple[str, ...]] = (*TruthMetric.usual_truths, DECOY)
+    counts_unmarked: ClassVar[bool] = True
     quantities: ClassVar[Mapping[str, Quantity]] = {
         "mass": Quantity("share of absolute scores on the known words (Attr%)", "higher", True),
         "share": Quantity("share of words that are known: what a random map gets"),

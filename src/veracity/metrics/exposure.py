@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..core.attributions import Order, ranking
+from ..core.attributions import Order, tied_groups
 from ..core.changes import PLANTED
 from ..core.inputs import BoolArray
 from ..core.metrics import Case, Quantity, Row, TruthMetric
@@ -17,7 +17,8 @@ from ..core.metrics import Case, Quantity, Row, TruthMetric
 
 @dataclass(frozen=True)
 class Exposure(TruthMetric):
-    """How often a planted word is among the strongest words of an explanation."""
+    """How often a planted word is among the strongest words of an explanation; of words that tie,
+    each is as likely to be looked at as the others, and none is that has no score."""
 
     purpose: ClassVar[str] = "expose a cue that the model should not use"
     usual_truths: ClassVar[tuple[str, ...]] = (PLANTED,)
@@ -40,13 +41,23 @@ class Exposure(TruthMetric):
         known = np.logical_or.reduce(masks)
         if not known.any():
             return dict.fromkeys(self.quantities, float("nan"))
-        n, m, k = len(known), int(known.sum()), min(self.top, len(known))
         scores = case.attribution.scores
-        # a map without any score points nowhere
-        rank = int(np.flatnonzero(known[ranking(scores, self.by)])[0]) + 1 if scores.any() else n
+        above = 0
+        for group in tied_groups(scores, self.by):
+            planted = int(known[group].sum())
+            if planted:
+                break
+            above += len(group)
+        shown = scores[group[0]] != 0
         return {
-            "seen": float(rank <= k and scores.any()),
-            "first": float(rank == 1 and scores.any()),
-            "rank": float(rank),
-            "chance": 1 - comb(n - m, k) / comb(n, k),
+            "seen": shown * _drawn(len(group), planted, self.top - above),
+            "first": shown * _drawn(len(group), planted, 1 - above),
+            "rank": above + (len(group) + 1) / (planted + 1),
+            "chance": _drawn(len(known), int(known.sum()), self.top),
         }
+
+
+def _drawn(n: int, marked: int, places: int) -> float:
+    """The probability that so many of n things, drawn at random, hold a marked one."""
+    places = min(max(places, 0), n)
+    return 1 - comb(n - marked, places) / comb(n, places)

@@ -21,6 +21,7 @@ class Selection(TruthMetric):
 
     purpose: ClassVar[str] = "select the words that were planted and no others"
     usual_truths: ClassVar[tuple[str, ...]] = (PLANTED,)
+    counts_unmarked: ClassVar[bool] = True
     quantities: ClassVar[Mapping[str, Quantity]] = {
         "precision": Quantity("share of the selected words that were planted", "higher", True),
         "recall": Quantity("share of the planted words that were selected", "higher"),

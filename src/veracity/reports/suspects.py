@@ -80,7 +80,7 @@ def print_suspects(console: Console, found: Suspects) -> None:
     )
     table.add_column("", no_wrap=True)
     table.add_column("look", overflow="fold")
-    for heading in ("kind", "for"):
+    for heading in ("kind", "speaks"):
         table.add_column(heading)
     wide = console.width >= WIDE
     for heading in ("texts", "weight", "expected", "score", "p", *WHEN_WIDE * wide):
@@ -91,7 +91,7 @@ def print_suspects(console: Console, found: Suspects) -> None:
                 Line(mark, style="bold red"),
                 Line(printable(s.name), style="bold" if mark else ""),
                 Line(s.kind),
-                Line(printable(s.label)),
+                Line(printable(f"{s.side} {s.label}")),
                 f"{s.texts:,}",
                 _short(s.weight),
                 _short(s.expected),

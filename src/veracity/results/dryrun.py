@@ -19,7 +19,7 @@ from ..core.inputs import FloatArray
 from .guarantees import LUCK, Reliance
 from .run import Cost, Run, timestamp, versions
 from .standings import Column, Standing, columns_of, compare_all
-from .statistics import cluster_intervals
+from .statistics import cluster_intervals, wilson_interval
 from .verdicts import listed
 
 FILE = "dryrun.json"
@@ -352,7 +352,9 @@ def _read(run: Run, methods: Sequence[str]) -> _Table:
         for name, place in _QUANTITIES.items()
     }
     marks = {e.id: e.facts.get(MANIPULATION, UNTOUCHED) for e in run.examples()}
-    given = [math.nan if marks[i] == UNTOUCHED else float(marks[i]) for i in examples]
+    # of data that were planted before, the last is what this trial did
+    last = {i: mark.rsplit(",", 1)[-1] for i, mark in marks.items()}
+    given = [math.nan if last[i] == UNTOUCHED else float(last[i]) for i in examples]
     return {**table, "mark": np.array(given)[:, None]}
 
 
@@ -391,8 +393,12 @@ def _cell(
     standing: Standing,
 ) -> Cell:
     clusters = [np.column_stack([t["seen"], t["chance"][:, 0]]) for t in tables]
-    bounds = cluster_intervals(clusters)
     together = np.concatenate(clusters)
+    bounds = cluster_intervals(clusters)
+    # where all drawn texts agree a bootstrap has no width, however few they are
+    shares = np.array([wilson_interval(column) for column in together[:, :-1].T])
+    bounds[:-1, 0] = np.fmin(bounds[:-1, 0], shares[:, 0])
+    bounds[:-1, 1] = np.fmax(bounds[:-1, 1], shares[:, 1])
     chance = float(np.nanmean(together[:, -1]))
     entries = {e.method: e for e in standing.entries}
     sights = {}

@@ -40,7 +40,7 @@ def shapley_range(accuracy: float, r: float) -> tuple[float, float]:
     NaN for a model no better than a coin."""
     if accuracy <= 0.5:
         return float("nan"), float("nan")
-    r = min(max(r, 0.5), accuracy)
+    r = min(max(r, 1 - r), accuracy)  # labels that are mostly turned round tell as much
     return (2 * accuracy - r - 0.5) / (2 * accuracy - 1), (r - 0.5) / (2 * accuracy - 1)
 
 
@@ -55,6 +55,8 @@ class Reliance:
     ceiling: float
     """What one that reads nothing else reaches on the same items."""
     luck: float
+    learnt: bool = False
+    """Whether these are texts that the model was trained on, and may know by heart."""
 
     @property
     def required(self) -> float:
@@ -70,7 +72,7 @@ class Reliance:
     @property
     def forced(self) -> bool:
         """Only then can an explanation be held to what was planted."""
-        return self.reached and self.luck <= LUCK
+        return self.reached and self.luck <= LUCK and not self.learnt
 
     @property
     def sentence(self) -> str:
@@ -78,6 +80,11 @@ class Reliance:
         seen = f"accuracy {self.accuracy:.3f} on {self.n} texts"
         if self.forced:
             return f"{seen}: without what was planted at most {self.bound:.3f} could be expected"
+        if self.learnt:
+            return (
+                f"{seen}, but on texts of the training part, which a model may know by heart: they "
+                "force nothing. Take those of the test part"
+            )
         if self.bound >= 1:
             return (
                 f"{seen}, but its text alone may tell every label: nothing forces a model to use "

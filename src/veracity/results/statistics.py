@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -54,6 +55,20 @@ def cluster_intervals(
             counts[chosen] += weights @ defined
     with np.errstate(invalid="ignore"):
         return _percentiles(sums / counts, level)
+
+
+def wilson_interval(values: FloatArray, *, level: float = 0.95) -> tuple[float, float]:
+    """Of a share, told by values between 0 and 1; NaN ones are left out, and none tell nothing."""
+    from scipy.stats import norm
+
+    defined = values[~np.isnan(values)]
+    n = len(defined)
+    if not n:
+        return 0.0, 1.0
+    z, share = float(norm.isf((1 - level) / 2)), float(defined.mean())
+    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def _percentiles(found: FloatArray, level: float) -> FloatArray:

@@ -90,6 +90,11 @@ class Suspect:
     def excess(self) -> float:
         return self.weight - self.expected
 
+    @property
+    def side(self) -> str:
+        """Which way it speaks: with more than two labels it may tell what a text is not."""
+        return "for" if self.weight >= 0 else "against"
+
 
 @dataclass(frozen=True)
 class Suspects:
@@ -142,8 +147,8 @@ class Suspects:
         if not self.found:
             return f"{self.model}: nothing weighs more than it should among {self.looks:,} looks"
         return "\n".join(
-            f"{self.model}: {s.kind} {s.name!r} speaks for {s.label} in {s.consistent:.0%} of its "
-            f"places ({s.texts} texts); weight {s.weight:+.3g}, expected {s.expected:+.3g}, "
+            f"{self.model}: {s.kind} {s.name!r} speaks {s.side} {s.label} in {s.consistent:.0%} of "
+            f"its places ({s.texts} texts); weight {s.weight:+.3g}, expected {s.expected:+.3g}, "
             f"p {s.p:.2g} after {self.looks:,} looks"
             for s in self.found
         )
