@@ -376,8 +376,8 @@ def _findings(
             "A model whose accuracy does not force it to use articles is listed, not scored.",
             *(
                 [
-                    "Reinforcement learns with a baseline here, the paper's without one: at this size "
-                    "that ended by reading every word."
+                    "Reinforcement learns with a baseline here, the paper's without one: at this "
+                    "size that ended by reading every word."
                 ]
                 if sizes["reinforced"]
                 else []
