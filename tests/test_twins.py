@@ -1,10 +1,12 @@
-"""Twins and their originals: how far explanations agree, and how far models are right on both."""
+"""Explanations beside people's, beside a twin's, and word by word; and models on twins."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,12 +15,15 @@ from conftest import WordWeights, words
 from veracity.auditing import audit
 from veracity.auditing.jobs import batches_of, with_originals
 from veracity.core.attributions import Attribution
-from veracity.core.errors import DataError
+from veracity.core.errors import DataError, PluginError
 from veracity.core.examples import Dataset, Example
-from veracity.core.inputs import Text
-from veracity.core.metrics import Case
+from veracity.core.inputs import MASK_WORD, BoolArray, FloatArray, Text
+from veracity.core.metrics import Case, Row
+from veracity.engine.asking import UNKNOWN
 from veracity.metrics import metrics
 from veracity.metrics.consistency import Membership, Variant, mean_overlap, shared
+from veracity.metrics.deletion import rises
+from veracity.metrics.rationale_match import average_precision, matches
 from veracity.results.run import Run
 
 
@@ -235,3 +240,228 @@ def test_repeated_top_words_count_once_each_by_copies() -> None:
     by_copies = metrics.make("consistency(ratio=0.6, membership=multiset)").score(cases)[1]
     assert by_string == pytest.approx(1.0)
     assert by_copies["shared"] == pytest.approx(0.5)
+
+
+# ---- rationales -----------------------------------------------------------------------------
+
+
+def marked(n: int, *places: int) -> BoolArray:
+    return np.isin(np.arange(n), places)
+
+
+def judged(scores: Sequence[float], *sets: Sequence[int], spec: str = "") -> Row:
+    """One text with these scores against sets of marked places."""
+    one = case(" ".join(["very"] * len(scores)), scores)
+    truths = tuple(marked(len(scores), *places) for places in sets)
+    example = replace(one.example, truths={"rationale": truths})
+    return metrics.make(f"rationale_match({spec})").score([replace(one, example=example)])[0]
+
+
+def test_average_precision_by_hand() -> None:
+    # ranks 1 and 3 are marked: (1/1 + 2/3) / 2
+    assert average_precision(np.array([9, 5, 7, 1.0]), marked(4, 0, 1)) == pytest.approx(5 / 6)
+    # the second and third place are equal: half of the marked words at 1/3, the rest at 2/4
+    tied = np.array([3, 2, 2, 1.0])
+    assert average_precision(tied, marked(4, 1, 3)) == pytest.approx(5 / 12)
+    assert average_precision(tied, marked(4, 2, 3)) == pytest.approx(5 / 12)
+    # all equal: the share of marked words, wherever they stand
+    assert average_precision(np.zeros(4), marked(4, 3)) == pytest.approx(1 / 4)
+    assert np.isnan(average_precision(np.zeros(4), marked(4)))
+
+
+def test_average_precision_equals_scikit_learn() -> None:
+    from sklearn.metrics import average_precision_score
+
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        n = int(rng.integers(1, 12))
+        scores = rng.integers(-3, 4, size=n).astype(float)
+        known = rng.random(n) < 0.4
+        known[rng.integers(n)] = True
+        ours = average_precision(scores, known)
+        assert ours == pytest.approx(average_precision_score(known, scores))
+
+
+def test_scores_that_differ_by_rounding_are_equal() -> None:
+    row = judged([3, 2, 2 + 1e-9, 1], [1, 3])
+    assert row["auprc"] == pytest.approx(5 / 12)
+    assert row["auprc"] == judged([3, 2 + 1e-9, 2, 1], [1, 3])["auprc"]
+
+
+def test_phrases_match_from_half_of_their_words_on() -> None:
+    # chosen 0-1, 4 and 7, marked 0-3, 5 and 7: the first is half of its phrase, the third all
+    chosen, known = marked(8, 0, 1, 4, 7), marked(8, 0, 1, 2, 3, 5, 7)
+    assert matches(chosen, known) == (2, 3, 2, 3)
+    assert matches(marked(8, 0, 1, 7), known) == (2, 2, 2, 3)
+    assert matches(chosen, known, iou=0.6) == (1, 3, 1, 3)
+    assert matches(marked(3), marked(3, 1)) == (0, 0, 0, 1)
+
+
+def test_the_iou_f1_of_phrases_by_hand() -> None:
+    # top four of eight words: 0, 1, 4, 7; precision 2/3, recall 2/3
+    row = judged([9, 8, 0, 0, 7, 0, 0, 6], [0, 1, 2, 3, 5, 7], spec="ratio=0.5")
+    assert row["iou_f1"] == pytest.approx(2 / 3)
+    # one long phrase of which less than half was marked
+    assert judged([9, 8, 7, 6], [0], spec="ratio=1.0")["iou_f1"] == 0.0
+    assert judged([9, 8, 7, 6], [0, 1], spec="ratio=1.0")["iou_f1"] == 1.0
+
+
+def test_repeated_words_are_told_apart_by_their_places() -> None:
+    first, last = (judged([9, 0, 0, 0], [place], spec="ratio=0.25") for place in (0, 3))
+    assert (first["auprc"], first["iou_f1"]) == (1.0, 1.0)
+    assert (last["auprc"], last["iou_f1"]) == (0.25, 0.0)
+
+
+def test_an_empty_selection_matches_nothing() -> None:
+    for spec in ("ratio=0.0", "ratio=0.5"):
+        row = judged([0, 0, 0, 0], [0, 1], spec=spec)
+        assert (row["iou_f1"], row["chosen"]) == (0.0, 0.0)
+        assert row["auprc"] == row["share"] == 0.5
+    assert judged([-1, -2, -3], [0], spec="ratio=0.0")["iou_f1"] == 0.0
+    assert judged([-1, -2, 3], [2], spec="ratio=0.0")["iou_f1"] == 1.0
+
+
+def test_several_rationales_together_or_the_best_of_them() -> None:
+    scores = [9, 8, 1, 0, 0, 0]
+    together = judged(scores, [0, 1], [4, 5])
+    best = judged(scores, [4, 5], [0, 1], spec="sets=best")
+    # 1, 1 and then, the three last being equal, 4 of 6
+    assert together["auprc"] == pytest.approx((1 + 1 + 2 * 4 / 6) / 4)
+    assert together["share"] == pytest.approx(4 / 6)
+    assert together["iou_f1"] == pytest.approx(2 / 3)  # one phrase of one, one of two
+    assert (best["auprc"], best["iou_f1"]) == (1.0, 1.0)
+    assert best["share"] == pytest.approx(2 / 6)
+    # neighbouring sets make one phrase together
+    assert judged(scores, [0], [1])["iou_f1"] == 1.0
+    empty = judged(scores, [], spec="sets=best")
+    assert np.isnan(empty["auprc"]) and np.isnan(empty["iou_f1"])
+
+
+def test_phrases_are_pooled_over_texts() -> None:
+    metric = metrics.make("rationale_match(ratio=0.5)")
+    rows = [
+        judged([9, 8, 0, 0], [0, 1], spec="ratio=0.5"),
+        judged([9, 0, 8, 0], [0, 3], spec="ratio=0.5"),
+    ]
+    found = metric.summary(rows)
+    assert found["iou_f1"] == pytest.approx((1 + 0.5) / 2)
+    assert found["micro_iou_f1"] == pytest.approx(2 / 3)  # 2 of 3 either way
+
+
+# ---- deletion -------------------------------------------------------------------------------
+
+
+class Answers:
+    """Says what it is told to say of each text."""
+
+    labels = ("negative", "positive")
+
+    def __init__(self, known: dict[str, float]) -> None:
+        self.known = known
+        self.asked: list[str] = []
+
+    def probabilities(self, inputs: Sequence[Text]) -> FloatArray:
+        self.asked += [t.text for t in inputs]
+        p = np.array([self.known[t.text] for t in inputs])
+        return np.stack([1 - p, p], axis=1)
+
+
+def deleted(model: Any, text: str, scores: Sequence[float], spec: str = "", label: int = 1) -> Row:
+    one = case(text, scores)
+    whole = model.probabilities([one.attribution.input])[0]
+    asked = replace(
+        one, model=model, probabilities=whole, example=replace(one.example, label=label)
+    )
+    return metrics.make(f"deletion({spec})").score([asked])[0]
+
+
+def test_ex_5_18_increase_in_confidence() -> None:
+    found = [rises(before, after) for before, after in ((0.8, 0.85), (0.6, 0.5))]
+    assert np.mean(found) == pytest.approx(0.5)
+    model = Answers(
+        {"a b": 0.8, "b": 0.85, "a": 0.2, UNKNOWN.text: 0.5, "c d": 0.6, "d": 0.5, "c": 0.7}
+    )
+    rows = [deleted(model, "a b", [1, 2]), deleted(model, "c d", [1, 2])]
+    assert metrics.make("deletion").summary(rows)["rise"] == pytest.approx(0.5)
+    assert not rises(0.6, 0.6 + 1e-9)
+
+
+def test_curves_by_hand() -> None:
+    # importance: c, a, b
+    answers = {"a b c": 0.9, "a b": 0.6, "b": 0.4, "c": 0.7, "a c": 0.8, UNKNOWN.text: 0.5}
+    model = Answers(answers)
+    row = deleted(model, "a b c", [2, 1, 3], "counts=(1, 2, 5)")
+    # trapezoids of width 1/3: 0.9 0.6 0.4 0.5 while words go, 0.5 0.7 0.8 0.9 while they come
+    assert row["deletion_area"] == pytest.approx((0.45 + 0.6 + 0.4 + 0.25) / 3)
+    assert row["insertion_area"] == pytest.approx((0.25 + 0.7 + 0.8 + 0.45) / 3)
+    assert row["rise"] == 0.0  # without b: 0.8
+    assert [row[f"confidence_without_{k}"] for k in (1, 2, 5)] == pytest.approx([0.6, 0.4, 0.5])
+    assert [row[f"accuracy_without_{k}"] for k in (1, 2)] == [1.0, 0.0]
+    assert deleted(model, "a b c", [2, 1, 3], label=0)["accuracy_without_2"] == 1.0
+    # each text once, the whole one when it was predicted
+    model = Answers(answers)
+    deleted(model, "a b c", [2, 1, 3], "counts=(1, 2, 5)")
+    assert sorted(model.asked) == sorted(answers)
+
+
+def test_a_right_order_falls_faster_and_rises_sooner(bag: WordWeights) -> None:
+    text = "the great film was fine but also dull in parts here and there or so"
+    weights = [bag.weights.get(w, 0.0) for w in text.split()]
+    right, wrong = deleted(bag, text, weights), deleted(bag, text, [-w for w in weights])
+    assert right["deletion_area"] < wrong["deletion_area"]
+    assert right["insertion_area"] > wrong["insertion_area"]
+    assert (right["rise"], wrong["rise"]) == (1.0, 0.0)
+
+
+def test_long_texts_are_cut_into_equal_steps() -> None:
+    model = WordWeights({f"w{i}": 0.05 for i in range(40)})
+    text = " ".join(f"w{i}" for i in range(40))
+    exact = deleted(model, text, range(40), "steps=40")
+    model.texts_read = 0
+    coarse = deleted(model, text, range(40), "counts=(4,), steps=10, least=0.1")
+    # whole, ten while words go and nine while they come, of which one is the end of the ranking
+    assert model.texts_read == 1 + 10 + 9
+    assert coarse["deletion_area"] == pytest.approx(exact["deletion_area"], abs=2e-3)
+    assert coarse["insertion_area"] == pytest.approx(exact["insertion_area"], abs=2e-3)
+
+
+def test_deletion_is_the_literal_definition(cnn: Any) -> None:
+    """Every text spelt out by hand and read by the model as it is."""
+    rng = np.random.default_rng(1)
+    for sentence in ("great", "the film was great but dull .", "a dull plot with great acting"):
+        text = words(sentence)
+        scores = rng.normal(size=text.n_features)
+        whole = cnn.probabilities([text])[0]
+        label = int(whole.argmax())
+        one = Case(Example("0", text, 1), cnn, whole, Attribution(text, label, scores))
+        (row,) = metrics.make("deletion").score([one])
+        order = sorted(range(text.n_features), key=lambda i: -scores[i])
+
+        def answer(kept: Sequence[int], text: Text = text) -> FloatArray:
+            left = [text.words[i] for i in sorted(kept)]
+            found: FloatArray = cnn.probabilities([Text.of_words(left or [MASK_WORD])])[0]
+            return found
+
+        n = text.n_features
+        going = [answer(order[k:])[label] for k in range(n + 1)]
+        coming = [answer(order[:k])[label] for k in range(n + 1)]
+        for name, curve in (("deletion_area", going), ("insertion_area", coming)):
+            area = sum((a + b) / 2 / n for a, b in itertools.pairwise(curve))
+            assert row[name] == pytest.approx(area, abs=1e-6)
+        for k in (1, 2, 3, 5, 10):
+            assert row[f"confidence_without_{k}"] == pytest.approx(going[min(k, n)], abs=1e-6)
+            right = float(answer(order[k:]).argmax() == 1)
+            assert row[f"accuracy_without_{k}"] == right
+
+
+def test_settings_out_of_range_are_refused() -> None:
+    for spec in (
+        "deletion(steps=0)",
+        "deletion(counts=(0,))",
+        "deletion(least=0.0)",
+        "rationale_match(iou=0.0)",
+        "rationale_match(ratio=2.0)",
+        "consistency(ratio=0.0)",
+    ):
+        with pytest.raises(PluginError, match="expected"):
+            metrics.make(spec)
