@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import itertools
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,16 +17,20 @@ from conftest import WordWeights, words
 from veracity.auditing import audit
 from veracity.auditing.jobs import batches_of, with_originals
 from veracity.core.attributions import Attribution
-from veracity.core.errors import DataError, PluginError
+from veracity.core.errors import DataError, PluginError, RunError
 from veracity.core.examples import Dataset, Example
 from veracity.core.inputs import MASK_WORD, BoolArray, FloatArray, Text
 from veracity.core.metrics import Case, Row
 from veracity.engine.asking import UNKNOWN
 from veracity.metrics import metrics
-from veracity.metrics.consistency import Membership, Variant, mean_overlap, shared
+from veracity.metrics.consistency import Consistency, Membership, Variant, mean_overlap, shared
 from veracity.metrics.deletion import rises
 from veracity.metrics.rationale_match import average_precision, matches
+from veracity.reports.pairs import pairs_page, write_pairs
+from veracity.results.pairs import moved, pairs_of
+from veracity.results.robustness import Robustness, robustness
 from veracity.results.run import Run
+from veracity.results.statistics import mcnemar, wilson
 
 
 def case(text: str, scores: Sequence[float], id_: str = "0", partner: str | None = None) -> Case:
@@ -465,3 +471,225 @@ def test_settings_out_of_range_are_refused() -> None:
     ):
         with pytest.raises(PluginError, match="expected"):
             metrics.make(spec)
+
+
+# ---- robustness -----------------------------------------------------------------------------
+
+
+def answered(*rows: tuple[str, bool, str | None, str, str]) -> tuple[Dataset, FloatArray]:
+    """Rows of id, whether the model is right, partner, sentiment type, adversarial type."""
+    examples = tuple(
+        Example(
+            i,
+            words(f"text {i}"),
+            n % 2,
+            partner=partner,
+            facts={
+                k: v for k, v in (("sentiment_type", sentiment), ("adv_type", attack)) if v != ""
+            },
+        )
+        for n, (i, _, partner, sentiment, attack) in enumerate(rows)
+    )
+    given = [n % 2 if right else 1 - n % 2 for n, (_, right, *_) in enumerate(rows)]
+    return Dataset("tested", ("negative", "positive"), examples), np.eye(2)[given]
+
+
+def test_ex_7_4_micro_accuracy() -> None:
+    right = {"idr": [True] * 3 + [False], "csk": [True] + [False] * 5}
+    rows = [
+        row
+        for attack, flags in right.items()
+        for i, flag in enumerate(flags)
+        for row in (
+            (f"{attack}{i}", True, None, "single", ""),
+            (f"{attack}{i}-twin", flag, f"{attack}{i}", "obscure", attack),
+        )
+    ]
+    found = robustness(*answered(*rows))
+    by_attack = {s.name: s for s in found.by_attack}
+    assert by_attack["idr"].accuracy == pytest.approx(0.75)
+    assert by_attack["csk"].accuracy == pytest.approx(0.166667, abs=1e-6)
+    assert found.micro_accuracy == pytest.approx(0.4)
+    assert found.micro_accuracy == pytest.approx(found.twins.accuracy)
+    assert (found.originals.accuracy, found.all.accuracy) == pytest.approx((1.0, 0.7))
+    assert {s.name: s.accuracy for s in found.by_sentiment} == pytest.approx(
+        {"single": 1.0, "obscure": 0.4}
+    )
+    assert (found.both, found.lost, found.gained, found.neither) == (4, 6, 0, 0)
+    assert found.p == pytest.approx(2 / 2**6)
+    assert "40.0% of 10 twins" in str(found)
+
+
+def test_types_must_add_up() -> None:
+    found = robustness(*answered(("a", True, None, "single", ""), ("b", False, "a", "", "")))
+    assert [s.name for s in found.by_attack] == ["untyped"]
+    assert [s.name for s in found.by_sentiment] == ["single", "untyped"]
+    assert found.micro_accuracy == found.twins.accuracy == 0.0
+    with pytest.raises(ValueError, match="add up"):
+        replace(found, by_attack=())
+
+
+def test_who_is_a_twin() -> None:
+    data, answers = answered(("a", True, None, "", ""), ("b", False, None, "", ""))
+    adverse = replace(data.examples[1], facts={"sample_type": "adv"})
+    found = robustness(replace(data, examples=(data.examples[0], adverse)), answers)
+    assert (found.originals.total, found.twins.total, found.pairs) == (1, 1, 0)
+    assert found.p == 1.0
+    with pytest.raises(DataError, match="one answer per example"):
+        robustness(data, answers[:1])
+    nothing = robustness(data.select([]), np.zeros((0, 2)))
+    assert np.isnan(nothing.all.accuracy)
+    assert (nothing.all.low, nothing.all.high) == (0.0, 1.0)
+
+
+def test_mcnemar_and_wilson_by_hand() -> None:
+    assert mcnemar(8, 2) == mcnemar(2, 8) == pytest.approx(2 * (1 + 10 + 45) / 1024)
+    assert mcnemar(0, 0) == mcnemar(3, 3) == 1.0
+    assert wilson(8, 10) == pytest.approx((0.49016, 0.94332), abs=1e-5)
+    assert wilson(0, 10) == pytest.approx((0.0, 0.27753), abs=1e-5)
+    assert wilson(0, 0) == (0.0, 1.0)
+
+
+def test_texts_that_are_right_together_count_for_less() -> None:
+    def both(same: bool) -> Robustness:
+        rows: list[tuple[str, bool, str | None, str, str]] = []
+        for i in range(20):
+            rows.append((f"o{i}", i < 10, None, "", ""))
+            rows.append((f"t{i}", i < 10 if same else i % 2 == 0, f"o{i}", "", ""))
+        return robustness(*answered(*rows))
+
+    together, apart = both(True), both(False)
+    assert (together.all.low, together.all.high) == pytest.approx(wilson(10, 20))
+    assert (apart.all.low, apart.all.high) == pytest.approx(wilson(20, 40))
+    assert (together.twins.low, together.twins.high) == pytest.approx(wilson(10, 20))
+
+
+def test_several_twins_of_one_original_are_no_independent_pairs() -> None:
+    rows: list[tuple[str, bool, str | None, str, str]] = []
+    for i in range(3):
+        rows.append((f"o{i}", True, None, "", ""))
+        rows += [(f"t{i}-{j}", False, f"o{i}", "", "") for j in range(4)]
+    found = robustness(*answered(*rows))
+    assert (found.lost, found.pairs) == (12, 12)
+    assert found.p == pytest.approx(2 / 2**3)  # three originals, not twelve pairs
+
+
+# ---- pairs ----------------------------------------------------------------------------------
+
+
+def test_ex_7_5_what_entered_and_left() -> None:
+    entered, left, stayed = moved(("company", "good", "find"), ("umm", "good", "find"))
+    assert (entered, left, stayed) == (("umm",), ("company",), 2)
+    assert moved(("a", "b", "b"), ("c", "c", "a")) == (("c",), ("b",), 1)
+
+
+@pytest.fixture
+def evil() -> Dataset:
+    """Two pairs, of which the model gets one text of the second wrong; hostile to a page."""
+    rows = [
+        ("o1", "a great film", 1, None, (1,)),
+        ("t1", "a great great film", 1, "o1", (1, 2)),
+        ("o2", "a <script>alert(1)</script> dull film", 0, None, ()),
+        ("t2", "a dull film , great & \"fine\" 'so'", 0, "o2", ()),
+        ("<b>alone</b>", "fine", 1, None, ()),
+    ]
+    return Dataset(
+        "<i>evil</i>",
+        ("<u>bad</u>", "good"),
+        tuple(
+            Example(
+                i,
+                words(text),
+                label,
+                {"rationale": (marked(words(text).n_features, *places),)} if places else {},
+                partner,
+                {"adv_type": "<idr>"} if partner else {},
+            )
+            for i, text, label, partner, places in rows
+        ),
+    )
+
+
+class Bag(WordWeights):
+    labels = ("<u>bad</u>", "good")
+
+
+@pytest.fixture
+def evil_run(evil: Dataset, tmp_path: Path) -> Run:
+    model = Bag({"great": 2.0, "dull": -1.5, "fine": 0.5}, bias=0.1)
+    return audit({"m": model}, evil, "occlusion", "erasure", out=tmp_path / "r").run
+
+
+def test_pairs_with_one_wrong_answer_come_first(evil_run: Run) -> None:
+    found = pairs_of(evil_run, "m", "occlusion")
+    assert [p.twin.id for p in found.pairs] == ["t2", "t1"]
+    first, second = found.pairs
+    assert first.one_wrong and first.twin.wrong and not first.original.wrong
+    assert not second.one_wrong
+    assert (second.original.label, second.original.answer) == ("good", "good")
+    assert second.original.rationales == ((1,),)
+    assert second.attack == "<idr>"
+    # the model reads a word once however often it stands there: hiding one of two changes nothing
+    assert second.original.top_words == ("great",)
+    assert second.original.explained == "good"
+    assert "dull" in first.left and "great" in first.entered
+    one = {e.id: e for e in evil_run.examples()}
+    stored = evil_run.attributions("m", "occlusion")
+    explained = [
+        Attribution(one[i].input, stored[i]["target"], stored[i]["scores"]) for i in ("o2", "t2")
+    ]
+    assert first.map == Consistency().compared(*explained)["map"]
+    assert np.isnan(second.map)
+    assert found.mean_map == first.map
+    assert found.one_wrong == 1
+
+
+def test_what_a_run_does_not_hold_is_said(evil_run: Run, bag: WordWeights, tmp_path: Path) -> None:
+    with pytest.raises(PluginError, match="no model 'n'"):
+        pairs_of(evil_run, "n", "occlusion")
+    with pytest.raises(PluginError, match="did you mean 'occlusion'"):
+        pairs_of(evil_run, "m", "oclusion")
+    data = data_of(("a", "a great film", None), ("b", "a dull film", None))
+    alone = audit({"m": bag}, data, "occlusion", "erasure", out=tmp_path / "alone").run
+    with pytest.raises(DataError, match="no pair"):
+        pairs_of(alone, "m", "occlusion")
+    evil_run.attribution_part("m", "occlusion", 0).unlink()
+    with pytest.raises(RunError, match=r"no explanation of 'o1'.*again"):
+        pairs_of(evil_run, "m", "occlusion")
+
+
+def shown(page: str) -> str:
+    """What a reader sees of a page."""
+    body = page[page.index("<main") :]
+    return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", "", body)))
+
+
+def test_the_page_shows_both_texts_and_escapes_everything(
+    evil: Dataset, evil_run: Run, tmp_path: Path
+) -> None:
+    answers = evil_run.predictions("m")
+    found = pairs_of(evil_run, "m", "occlusion")
+    rates = robustness(evil, np.array([answers[e.id] for e in evil]))
+    page = write_pairs(found, tmp_path / "pairs.html", robustness=rates).read_text("utf-8")
+    for hostile in ("<script", "<i>evil", "<u>bad", "<idr>", "<b>alone"):
+        assert hostile not in page
+    said = shown(page)
+    for e in evil.examples[:4]:
+        assert e.input.text in said
+    assert "Entered the top words" in said and "one answer is wrong" in said
+    assert page.index("o2 → t2") < page.index("o1 → t1")
+    assert "Marked by people: great great" in said
+    assert "originals3 of 3" in said
+    assert "http" not in re.sub(r'http-equiv="[^"]*"', "", page)
+    plain = pairs_page(found)
+    assert 'id="accuracy"' not in plain
+
+
+def test_a_page_of_many_pairs_says_what_it_leaves_out(
+    evil_run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = pairs_of(evil_run, "m", "occlusion")
+    monkeypatch.setattr("veracity.reports.pairs.MOST_PAIRS", 1)
+    page = pairs_page(found)
+    assert "1 more pair is not shown" in page
+    assert "o2 → t2" in page and "o1 → t1" not in page

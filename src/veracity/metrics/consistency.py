@@ -46,22 +46,29 @@ class Consistency(Metric):
             raise ValueError(f"expected a ratio above 0 and up to 1, got {self.ratio}")
 
     def score(self, cases: Sequence[Case]) -> list[Row]:
-        return [self._row(case.original, case) for case in cases]
+        nothing = dict.fromkeys(self.quantities, float("nan"))
+        return [
+            nothing
+            if case.original is None
+            else self.compared(case.original.attribution, case.attribution)
+            for case in cases
+        ]
 
-    def _row(self, original: Case | None, twin: Case) -> Row:
-        # a map without any score ranks nothing, and two of them agree on nothing
-        if original is None or _silent(original.attribution) or _silent(twin.attribution):
+    def compared(self, original: Attribution, twin: Attribution) -> Row:
+        """One pair; NaN where one of the two has words but no scores, and so ranks nothing."""
+        if _silent(original) or _silent(twin):
             return dict.fromkeys(self.quantities, float("nan"))
-        before, after = (ranked_words(c.attribution, by=self.by) for c in (original, twin))
-        found = shared(
-            before[: count_from_ratio(self.ratio, len(before))],
-            after[: count_from_ratio(self.ratio, len(after))],
-            self.membership,
-        )
+        before, after = (ranked_words(a, by=self.by) for a in (original, twin))
+        tops = (before[: len(self.top(original))], after[: len(self.top(twin))])
         return {
             "map": mean_overlap(before, after, variant=self.variant, membership=self.membership),
-            "shared": found,
+            "shared": shared(*tops, self.membership),
         }
+
+    def top(self, one: Attribution) -> tuple[int, ...]:
+        """Places of the top words, the most important first; none where there are no scores."""
+        k = 0 if _silent(one) else count_from_ratio(self.ratio, len(one.scores))
+        return tuple(int(i) for i in ranking(one.scores, self.by)[:k])
 
 
 def _silent(attribution: Attribution) -> bool:
