@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,7 +18,7 @@ from veracity.auditing.jobs import batches_of, with_originals
 from veracity.core.attributions import Attribution
 from veracity.core.errors import DataError, PluginError, RunError
 from veracity.core.examples import Dataset, Example
-from veracity.core.inputs import MASK_WORD, BoolArray, FloatArray, Text
+from veracity.core.inputs import BoolArray, FloatArray, Text
 from veracity.core.metrics import Case, Row
 from veracity.engine.asking import UNKNOWN
 from veracity.metrics import metrics
@@ -429,35 +428,6 @@ def test_long_texts_are_cut_into_equal_steps() -> None:
     assert model.texts_read == 1 + 10 + 9
     assert coarse["deletion_area"] == pytest.approx(exact["deletion_area"], abs=2e-3)
     assert coarse["insertion_area"] == pytest.approx(exact["insertion_area"], abs=2e-3)
-
-
-def test_deletion_is_the_literal_definition(cnn: Any) -> None:
-    """Every text spelt out by hand and read by the model as it is."""
-    rng = np.random.default_rng(1)
-    for sentence in ("great", "the film was great but dull .", "a dull plot with great acting"):
-        text = words(sentence)
-        scores = rng.normal(size=text.n_features)
-        whole = cnn.probabilities([text])[0]
-        label = int(whole.argmax())
-        one = Case(Example("0", text, 1), cnn, whole, Attribution(text, label, scores))
-        (row,) = metrics.make("deletion").score([one])
-        order = sorted(range(text.n_features), key=lambda i: -scores[i])
-
-        def answer(kept: Sequence[int], text: Text = text) -> FloatArray:
-            left = [text.words[i] for i in sorted(kept)]
-            found: FloatArray = cnn.probabilities([Text.of_words(left or [MASK_WORD])])[0]
-            return found
-
-        n = text.n_features
-        going = [answer(order[k:])[label] for k in range(n + 1)]
-        coming = [answer(order[:k])[label] for k in range(n + 1)]
-        for name, curve in (("deletion_area", going), ("insertion_area", coming)):
-            area = sum((a + b) / 2 / n for a, b in itertools.pairwise(curve))
-            assert row[name] == pytest.approx(area, abs=1e-6)
-        for k in (1, 2, 3, 5, 10):
-            assert row[f"confidence_without_{k}"] == pytest.approx(going[min(k, n)], abs=1e-6)
-            right = float(answer(order[k:]).argmax() == 1)
-            assert row[f"accuracy_without_{k}"] == right
 
 
 def test_settings_out_of_range_are_refused() -> None:
