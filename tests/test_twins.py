@@ -663,3 +663,22 @@ def test_a_page_of_many_pairs_says_what_it_leaves_out(
     page = pairs_page(found)
     assert "1 more pair is not shown" in page
     assert "o2 → t2" in page and "o1 → t1" not in page
+
+
+def test_the_chapter_on_twins_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chapter = (Path(__file__).parents[1] / "docs" / "twins.md").read_text("utf-8")
+    rows, code = (
+        re.findall(rf"```{kind}\n(.*?)```", chapter, re.DOTALL)[0] for kind in ("json", "python")
+    )
+    (tmp_path / "pairs.jsonl").write_text(rows, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, "twins.md", "exec"), {"__name__": "twins"})
+    said = capsys.readouterr().out
+    assert "right on 100.0% of 2 originals" in said and "0.0% of 2 twins" in said
+    assert "{'idr': 0.0, 'negative': 0.0} 0.0" in said
+    assert "('hard'" in said
+    assert "umm" in (tmp_path / "run" / "pairs.html").read_text("utf-8")
+    found = Run.open(tmp_path / "run")
+    assert {"consistency", "rationale_match", "deletion"} <= found.asked["metrics"].keys()
