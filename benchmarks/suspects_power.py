@@ -42,6 +42,7 @@ from veracity.explainers import explainers
 from veracity.models.architectures import architectures
 from veracity.models.embeddings import vectors_for
 from veracity.models.training import train
+from veracity.results.statistics import wilson
 
 RESULTS = Path(__file__).parent / "results"
 CELLS = RESULTS / "power"
@@ -329,16 +330,6 @@ def _is_cue(cell: Cell, table: Weighed, look: int) -> bool:
 def _within(short: Sequence[str], long: Sequence[str]) -> bool:
     n = len(short)
     return any(tuple(long[i : i + n]) == tuple(short) for i in range(len(long) - n + 1))
-
-
-def wilson(hits: int, n: int) -> tuple[float, float]:
-    """The 95 % interval of a rate."""
-    if not n:
-        return 0.0, 1.0
-    z = 1.959964
-    middle = (hits + z * z / 2) / (n + z * z)
-    half = z * np.sqrt(hits * (n - hits) / n + z * z / 4) / (n + z * z)
-    return float(max(0, middle - half)), float(min(1, middle + half))
 
 
 def thresholds(clean: Sequence[Outcome]) -> dict[str, float]:

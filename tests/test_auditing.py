@@ -95,7 +95,7 @@ def test_resuming_computes_nothing_twice(bag: WordWeights, small: Dataset, tmp_p
     assert bag.texts_read - asked <= KNOWN_ANSWERS  # asked to see that it is the same model
     more = audit(bag, small, f"{METHODS}, occlusion(hiding=mask)", out=tmp_path / "r", batch_size=8)
     assert more.reused == whole.computed
-    assert more.computed == 3 * (1 + 3)  # three batches: attributions and three metrics of it
+    assert more.computed == 3 * (1 + 5)  # three batches: attributions and five metrics of it
 
 
 def test_a_truncated_part_is_computed_again(
@@ -345,8 +345,10 @@ def test_everything_means_what_is_possible(cnn: Any, small: Dataset, tmp_path: P
     assert set(found.run.asked["metrics"]) == {
         "accuracy",
         "attribution_mass",
+        "deletion",
         "erasure",
         "feature_overlap",
+        "rationale_match",
     }
 
 

@@ -55,13 +55,17 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def mixed(made: Splits) -> Dataset:
-    """Texts of many lengths: made reviews, one word, repeated words, long, other scripts."""
+    """Texts of many lengths: made reviews, one word, repeated words, long, other scripts; twins far
+    from their originals in length and place, one of them with a twin of its own."""
     odd = ["great", "dull dull dull", "a film " * 30, "好电影", "😀 great 😀", "<script>x</script>"]
     extra = tuple(
         Example(f"odd-{i}", words(t), i % 2, {"rationale": (np.ones(words(t).n_features, bool),)})
         for i, t in enumerate(odd)
     )
-    return dataclasses.replace(made.test, examples=(*made.test.examples[:8], *extra))
+    first = made.test.examples[0].id
+    partners = {"odd-0": first, "odd-1": "odd-2", "odd-2": first, "odd-4": "odd-0"}
+    twins = tuple(dataclasses.replace(e, partner=partners.get(e.id)) for e in extra)
+    return dataclasses.replace(made.test, examples=(*made.test.examples[:8], *twins))
 
 
 def pairs() -> list[tuple[str, str]]:
@@ -198,7 +202,13 @@ def test_metrics_bear_empty_and_one_word_texts(metric_name: str, cnn: Any, tmp_p
         "odd",
         ("negative", "positive"),
         tuple(
-            Example(str(i), t, i % 2, {k: (np.ones(t.n_features, dtype=bool),) for k in kinds})
+            Example(
+                str(i),
+                t,
+                i % 2,
+                {k: (np.ones(t.n_features, dtype=bool),) for k in kinds},
+                partner=str(i - 1) if i else None,
+            )
             for i, t in enumerate(texts)
         ),
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ import pytest
 from conftest import WordWeights, words
 from veracity.core.attributions import Attribution, count_from_ratio
 from veracity.core.examples import Example
-from veracity.core.inputs import BoolArray, Text
+from veracity.core.inputs import MASK_WORD, BoolArray, FloatArray, Text
 from veracity.core.metrics import Case
 from veracity.metrics import metrics
 from veracity.metrics.accuracy import classification
@@ -191,6 +193,35 @@ def test_erasure_is_the_literal_definition(cnn: Any) -> None:
         assert row["aopc_compactness"] == pytest.approx(mean, abs=1e-6)
         mean = np.mean([fall(r, True)[0] for r in ratios])
         assert row["aopc_sufficiency"] == pytest.approx(mean, abs=1e-6)
+
+
+def test_deletion_is_the_literal_definition(cnn: Any) -> None:
+    """Every text spelt out by hand and read by the model as it is."""
+    rng = np.random.default_rng(1)
+    for sentence in ("great", "the film was great but dull .", "a dull plot with great acting"):
+        text = words(sentence)
+        scores = rng.normal(size=text.n_features)
+        whole = cnn.probabilities([text])[0]
+        label = int(whole.argmax())
+        one = Case(Example("0", text, 1), cnn, whole, Attribution(text, label, scores))
+        (row,) = metrics.make("deletion").score([one])
+        order = sorted(range(text.n_features), key=lambda i: -scores[i])
+
+        def answer(kept: Sequence[int], text: Text = text) -> FloatArray:
+            left = [text.words[i] for i in sorted(kept)]
+            found: FloatArray = cnn.probabilities([Text.of_words(left or [MASK_WORD])])[0]
+            return found
+
+        n = text.n_features
+        going = [answer(order[k:])[label] for k in range(n + 1)]
+        coming = [answer(order[:k])[label] for k in range(n + 1)]
+        for name, curve in (("deletion_area", going), ("insertion_area", coming)):
+            area = sum((a + b) / 2 / n for a, b in pairwise(curve))
+            assert row[name] == pytest.approx(area, abs=1e-6)
+        for k in (1, 2, 3, 5, 10):
+            assert row[f"confidence_without_{k}"] == pytest.approx(going[min(k, n)], abs=1e-6)
+            right = float(answer(order[k:]).argmax() == 1)
+            assert row[f"accuracy_without_{k}"] == right
 
 
 def test_examples_without_truth_give_no_row() -> None:

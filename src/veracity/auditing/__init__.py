@@ -322,9 +322,20 @@ def _metrics(metrics: str | Sequence[str | Metric], data: Dataset) -> list[Metri
     if everything:
         made = [kind for m in made for kind in _for_all_truths(m, data)]
     chosen = list({m.spec: m for m in made}.values())
-    kept = [m for m in chosen if m.truth_kind in (None, *data.truth_kinds)]
+    paired = bool(data.pairs)
+    kept = [
+        m
+        for m in chosen
+        if m.truth_kind in (None, *data.truth_kinds) and (paired or not m.of_pairs)
+    ]
     if len(kept) < len(chosen) and not everything:
         missing = next(m for m in chosen if m not in kept)
+        if missing.of_pairs and not paired:
+            raise DataError(
+                f"{missing.spec} compares texts with their adversarial twins; {data.name} holds no "
+                "pair of them. Give originals their twins' ids in rel_ids, or twins their "
+                "original's in partner, or leave this metric out"
+            )
         raise DataError(
             f"{missing.spec} needs examples with truth masks of the kind {missing.truth_kind!r}; "
             f"{data.name} has {', '.join(data.truth_kinds) or 'none'}. Choose with "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -35,10 +35,22 @@ class Progress:
 
 
 def batches_of(data: Dataset, size: int) -> list[list[int]]:
-    """Places of examples of like length; twins stay together, for metrics that compare them."""
+    """Places of examples of like length; twins stay with their originals, however many there are,
+    for metrics that compare them."""
+    above: dict[str, str] = {}
+
+    def root(one: str) -> str:
+        """What all twins of twins of an original have in common."""
+        while (other := above.get(one, one)) != one:
+            one = other
+        return one
+
+    for e in data:
+        if e.partner is not None and root(e.id) != root(e.partner):
+            above[root(e.id)] = root(e.partner)
     groups: dict[str, list[int]] = {}
     for i, e in enumerate(data):
-        groups.setdefault(e.partner or e.id, []).append(i)
+        groups.setdefault(root(e.id), []).append(i)
     longest = {k: max(data.examples[i].input.n_features for i in g) for k, g in groups.items()}
     batches: list[list[int]] = [[]]
     for key in sorted(groups, key=lambda k: (longest[k], groups[k])):
@@ -46,6 +58,17 @@ def batches_of(data: Dataset, size: int) -> list[list[int]]:
             batches.append([])
         batches[-1] += groups[key]
     return batches
+
+
+def with_originals(cases: Sequence[Case]) -> list[Case]:
+    """The same cases, those of twins with that of their original, where it is among them."""
+    by_id: dict[str | None, Case] = {case.example.id: case for case in cases}
+    return [
+        case
+        if case.example.partner == case.example.id
+        else replace(case, original=by_id.get(case.example.partner))
+        for case in cases
+    ]
 
 
 @dataclass(frozen=True)
@@ -149,9 +172,9 @@ class Work:
         if missing:
             model = self.models[job.model]
             answers = self._answers(job, examples)
-            cases = [
-                Case(e, model, row, a) for e, row, a in zip(examples, answers, found, strict=True)
-            ]
+            cases = with_originals(
+                [Case(e, model, row, a) for e, row, a in zip(examples, answers, found, strict=True)]
+            )
             for metric, part in missing:
                 # metrics ask much the same of different methods; methods themselves do not share,
                 # or the one that comes first would seem the slowest

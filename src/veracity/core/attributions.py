@@ -25,8 +25,13 @@ RESOLUTION = 1e-6
 
 def ranking(scores: FloatArray, by: Order = "signed") -> IntArray:
     """Positions from most to least important; ties go to the earlier position (SPEC 0.4)."""
+    return np.argsort(-levels(scores, by), kind="stable")
+
+
+def levels(scores: FloatArray, by: Order = "signed") -> FloatArray:
+    """Scores in whole steps: what differs by rounding alone is equal."""
     values = np.abs(scores) if by == "abs" else np.asarray(scores, dtype=np.float64)
-    return np.argsort(-_in_steps(values, np.abs(values).max(initial=0.0)), kind="stable")
+    return _in_steps(values, np.abs(values).max(initial=0.0))
 
 
 def tied_groups(scores: FloatArray, by: Order = "signed") -> list[IntArray]:

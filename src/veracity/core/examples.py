@@ -47,6 +47,16 @@ class Dataset:
         counts = Counter(example.label for example in self.examples)
         return {name: counts[i] for i, name in enumerate(self.labels)}
 
+    @property
+    def pairs(self) -> tuple[tuple[Example, Example], ...]:
+        """Every twin behind its original, where the data hold both."""
+        by_id = {example.id: example for example in self.examples}
+        return tuple(
+            (by_id[twin.partner], twin)
+            for twin in self.examples
+            if twin.partner is not None and twin.partner in by_id and twin.partner != twin.id
+        )
+
     def select(self, indices: Iterable[int]) -> Dataset:
         """The examples at these places, in this order."""
         return replace(self, examples=tuple(self.examples[i] for i in indices))

@@ -27,6 +27,8 @@ class Case:
     model: Classifier
     probabilities: FloatArray  # (labels,) of the whole input
     attribution: Attribution
+    original: Case | None = None
+    """Of an adversarial twin: its original by the same method; None where there is none."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,9 @@ class Metric(Plugin, ABC):
 
     of_model: ClassVar[bool] = False
     """True when the explanation plays no part: then it is computed once per model."""
+
+    of_pairs: ClassVar[bool] = False
+    """True when twins are compared with their originals: without pairs it is not defined."""
 
     @property
     def truth_kind(self) -> str | None:

@@ -151,6 +151,8 @@ class Run:
         return self._part("scores", model, explainer, metric, batch)
 
     def _write_examples(self, data: Dataset) -> None:
+        import pyarrow as pa
+
         write_table(
             self.folder / "examples.parquet",
             {
@@ -161,6 +163,7 @@ class Run:
                 "label": [e.label for e in data],
                 "facts": [json.dumps(dict(e.facts)) for e in data],
                 "truths": [_places(e.truths) for e in data],
+                "partner": pa.array([e.partner for e in data], type=pa.string()),
             },
         )
 
@@ -251,13 +254,14 @@ class Run:
         return tuple(self.asked["dataset"]["labels"])
 
     def examples(self) -> list[Example]:
-        """The examples as they were read; older runs do not hold their truth masks."""
+        """The examples as they were read; older runs hold neither truth masks nor partners."""
         return [
             Example(
                 r["example"],
                 Text(r["text"], tuple(zip(r["starts"], r["ends"], strict=True))),
                 r["label"],
                 truths=_masks(r.get("truths") or "{}", len(r["starts"])),
+                partner=r.get("partner"),
                 facts=json.loads(r["facts"]),
             )
             for r in read_table(self.folder / "examples.parquet").to_pylist()

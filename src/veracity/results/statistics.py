@@ -82,6 +82,25 @@ def _percentiles(found: FloatArray, level: float) -> FloatArray:
     return result
 
 
+def wilson(hits: float, n: float, *, level: float = 0.95) -> tuple[float, float]:
+    """The score interval of a rate, which holds for few items and near 0 and 1; of none, all."""
+    from scipy.stats import norm
+
+    if not n:
+        return 0.0, 1.0
+    z = float(norm.ppf((1 + level) / 2))
+    middle = (hits + z * z / 2) / (n + z * z)
+    half = z * math.sqrt(max(0.0, hits * (n - hits) / n) + z * z / 4) / (n + z * z)
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def mcnemar(one: int, other: int) -> float:
+    """Exact two-sided test of pairs that differ, so many one way and so many the other."""
+    from scipy.stats import binom
+
+    return min(1.0, 2 * float(binom.cdf(min(one, other), one + other, 0.5)))
+
+
 def sign_flip_test(differences: Sequence[float] | FloatArray, *, draws: int = 10_000) -> float:
     """Two-sided paired permutation test: exact for few differences, sampled for many."""
     return float(sign_flip_tests(np.asarray(differences, dtype=float)[:, None], draws=draws)[0])

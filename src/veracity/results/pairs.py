@@ -1,0 +1,163 @@
+"""Texts beside their adversarial twins: what a model said and what a method marked (SPEC 7.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..core.attributions import Attribution
+from ..core.errors import DataError, PluginError, RunError
+from ..core.examples import Dataset, Example
+from ..core.inputs import FloatArray, Text
+from ..core.plugins import nearest
+from ..metrics.consistency import Consistency
+from .run import Run
+
+
+@dataclass(frozen=True)
+class Side:
+    """One text of a pair with its explanation."""
+
+    id: str
+    input: Text
+    scores: tuple[float, ...]
+    top: tuple[int, ...]
+    """Places of the top words, the most important first."""
+    rationales: tuple[tuple[int, ...], ...]
+    """Places of the words of each set that people marked."""
+    label: str
+    answer: str
+    explained: str
+    """The label that the scores speak for."""
+
+    @property
+    def wrong(self) -> bool:
+        return self.label != self.answer
+
+    @property
+    def top_words(self) -> tuple[str, ...]:
+        return tuple(self.input.words[i] for i in self.top)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A text and its twin, and what changed from one to the other."""
+
+    original: Side
+    twin: Side
+    attack: str
+    """What was done to the original, if the data say so."""
+    map: float
+    entered: tuple[str, ...]
+    left: tuple[str, ...]
+    """Words that are top words of the twin alone, and of the original alone."""
+    shared: int
+    """How many of the twin's top words are among the original's."""
+
+    @property
+    def one_wrong(self) -> bool:
+        return self.original.wrong != self.twin.wrong
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """All pairs of a dataset, those with exactly one wrong answer first."""
+
+    model: str
+    data: str
+    method: str
+    measure: Consistency
+    pairs: tuple[Pair, ...]
+
+    @property
+    def one_wrong(self) -> int:
+        return sum(pair.one_wrong for pair in self.pairs)
+
+    @property
+    def mean_map(self) -> float:
+        """MAP over the pairs in which it is defined."""
+        defined = [pair.map for pair in self.pairs if not np.isnan(pair.map)]
+        return float(np.mean(defined)) if defined else float("nan")
+
+
+def pairs_of(run: Run, model: str, method: str, *, measure: Consistency | None = None) -> Pairs:
+    """What a run holds about the pairs in its data; needs neither the data nor the model."""
+    for name, known, kind in ((model, run.models, "model"), (method, run.explainers, "method")):
+        if name not in known:
+            raise PluginError(f"no {kind} {name!r} in {run.folder}: {nearest(name, known)}")
+    examples = {e.id: e for e in run.examples()}
+    data = Dataset(run.asked["dataset"]["name"], run.labels, tuple(examples.values()))
+    found = {
+        i: Attribution(examples[i].input, row["target"], row["scores"], method=method)
+        for i, row in run.attributions(model, method).items()
+    }
+    answers = run.predictions(model)
+    missing = [e.id for pair in data.pairs for e in pair if e.id not in found]
+    if missing:
+        raise RunError(
+            f"{run.folder} holds no explanation of {missing[0]!r} by {method} of {model}, and of "
+            f"{len(missing) - 1} others. Give the audit command again"
+        )
+    return compared(data, answers, found, model=model, method=method, measure=measure)
+
+
+def compared(
+    data: Dataset,
+    answers: Mapping[str, FloatArray],
+    found: Mapping[str, Attribution],
+    *,
+    model: str,
+    method: str,
+    measure: Consistency | None = None,
+) -> Pairs:
+    """Pairs from a model's probabilities and a method's explanations by example."""
+    if not data.pairs:
+        raise DataError(
+            f"expected texts with adversarial twins; {data.name} holds no pair of them. Give "
+            "originals their twins' ids in rel_ids, or twins their original's in partner"
+        )
+    by = measure or Consistency()
+
+    def side(example: Example) -> Side:
+        one = found[example.id]
+        return Side(
+            example.id,
+            example.input,
+            tuple(one.scores.tolist()),
+            by.top(one),
+            tuple(
+                tuple(np.flatnonzero(mask).tolist()) for mask in example.truths.get("rationale", ())
+            ),
+            data.labels[example.label],
+            data.labels[int(np.argmax(answers[example.id]))],
+            data.labels[one.target],
+        )
+
+    pairs = []
+    for original, twin in data.pairs:
+        one, other = side(original), side(twin)
+        pairs.append(
+            Pair(
+                one,
+                other,
+                twin.facts.get("adv_type", ""),
+                by.compared(found[original.id], found[twin.id])["map"],
+                *moved(one.top_words, other.top_words),
+            )
+        )
+    ordered = sorted(pairs, key=lambda pair: not pair.one_wrong)  # stable: else as in the data
+    return Pairs(model, data.name, method, by, tuple(ordered))
+
+
+def moved(
+    original: Sequence[str], twin: Sequence[str]
+) -> tuple[tuple[str, ...], tuple[str, ...], int]:
+    """The words that entered and those that left, each once and the most important first, and how
+    many stayed."""
+    return (
+        tuple(dict.fromkeys(word for word in twin if word not in original)),
+        tuple(dict.fromkeys(word for word in original if word not in twin)),
+        sum(word in original for word in twin),
+    )

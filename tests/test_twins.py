@@ -1,0 +1,701 @@
+"""Explanations beside people's, beside a twin's, and word by word; and models on twins."""
+
+from __future__ import annotations
+
+import html
+import pickle
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from conftest import WordWeights, words
+from veracity.auditing import audit
+from veracity.auditing.jobs import batches_of, with_originals
+from veracity.core.attributions import Attribution
+from veracity.core.errors import DataError, PluginError, RunError
+from veracity.core.examples import Dataset, Example
+from veracity.core.inputs import BoolArray, FloatArray, Text
+from veracity.core.metrics import Case, Row
+from veracity.engine.asking import UNKNOWN
+from veracity.metrics import metrics
+from veracity.metrics.consistency import Consistency, Membership, Variant, mean_overlap, shared
+from veracity.metrics.deletion import rises
+from veracity.metrics.rationale_match import average_precision, matches
+from veracity.reports.pairs import pairs_page, write_pairs
+from veracity.results.pairs import moved, pairs_of
+from veracity.results.robustness import Robustness, robustness
+from veracity.results.run import Run
+from veracity.results.statistics import mcnemar, wilson
+
+
+def case(text: str, scores: Sequence[float], id_: str = "0", partner: str | None = None) -> Case:
+    read = Text.of_words(text.split())
+    example = Example(id_, read, 1, partner=partner)
+    attribution = Attribution(read, 1, np.array(scores, dtype=float))
+    return Case(example, WordWeights({}), np.array([0.4, 0.6]), attribution)
+
+
+def pair(original: Case, twin: Case) -> list[Case]:
+    return [original, replace(twin, original=original)]
+
+
+# ---- twins in an audit ----------------------------------------------------------------------
+
+
+def data_of(*rows: tuple[str, str, str | None]) -> Dataset:
+    """Rows of id, text, partner."""
+    return Dataset(
+        "pairs",
+        ("negative", "positive"),
+        tuple(Example(i, words(t), n % 2, partner=p) for n, (i, t, p) in enumerate(rows)),
+    )
+
+
+def paired(n: int = 12) -> Dataset:
+    """Originals of growing length; the twin of each is longer by far and stands far from it."""
+    originals = [(f"o{i}", "great " * (i + 1), None) for i in range(n)]
+    twins = [(f"t{i}", "a great film " * (n - i), f"o{i}") for i in range(n)]
+    return data_of(*originals, *twins)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 100])
+def test_a_twin_stands_in_the_part_of_its_original(size: int) -> None:
+    rows: list[tuple[str, str, str | None]] = [
+        ("a2", "great " * 9, "a1"),
+        ("x", "great", "y"),
+        ("lost", "great great", "nowhere"),
+        ("own", "dull", "own"),
+        ("a", "great", None),
+        ("a1", "great " * 30, "a"),
+        ("y", "great " * 8, "x"),
+        *((f"plain{i}", "great " * (i + 1), None) for i in range(12)),
+    ]
+    data = data_of(*rows)
+    for order in (range(len(data)), [*reversed(range(len(data)))]):
+        shuffled = data.select(order)
+        found = batches_of(shuffled, size)
+        assert sorted(i for batch in found for i in batch) == [*range(len(data))]
+        part = {shuffled.examples[i].id: b for b, batch in enumerate(found) for i in batch}
+        assert part["a"] == part["a1"] == part["a2"]
+        assert part["x"] == part["y"]
+        assert size > 3 or max(map(len, found)) <= 3
+
+
+def test_a_case_knows_its_original() -> None:
+    rows = [("o", None), ("t", "o"), ("u", "t"), ("own", "own"), ("lost", "nowhere")]
+    cases = [case("a b", [1, 2], i, p) for i, p in rows]
+    found = {c.example.id: c for c in with_originals(cases)}
+    assert [None if c.original is None else c.original.example.id for c in found.values()] == [
+        None, "o", "t", None, None,
+    ]  # fmt: skip
+    assert found["t"].original is cases[0]
+
+
+def test_pairs_of_a_dataset() -> None:
+    data = data_of(("o", "a", None), ("t", "b", "o"), ("u", "c", "o"), ("lost", "d", "nowhere"))
+    assert [(o.id, t.id) for o, t in data.pairs] == [("o", "t"), ("o", "u")]
+
+
+def scores_of(run: Run, metric: str) -> dict[tuple[str, str, str], float]:
+    rows = run.scores().to_pylist()
+    return {
+        (r["explainer"], r["example"], r["name"]): r["value"] for r in rows if r["metric"] == metric
+    }
+
+
+class Elsewhere:
+    """Does jobs as a worker would, with a copy of the work, the last job first."""
+
+    def map(self, work: Callable[[Any], Any], jobs: Sequence[Any]) -> Iterator[Any]:
+        copy = pickle.loads(pickle.dumps(work))
+        yield from map(copy, reversed(jobs))
+
+
+def test_an_audit_compares_twins_whatever_its_parts(bag: WordWeights, tmp_path: Path) -> None:
+    data = paired()
+    methods = "occlusion, random_scores"
+    wanted = ["consistency", "consistency(membership=multiset)", "erasure"]
+    base = audit(bag, data, methods, wanted, out=tmp_path / "a", batch_size=100).run
+    order = np.random.default_rng(0).permutation(len(data)).tolist()
+    small = audit(
+        bag,
+        data.select(order),
+        methods,
+        wanted,
+        out=tmp_path / "b",
+        batch_size=3,
+        executor=Elsewhere(),
+    ).run
+    for metric in wanted:
+        one, other = scores_of(base, metric), scores_of(small, metric)
+        assert one.keys() == other.keys()
+        assert all(one[k] == pytest.approx(other[k], nan_ok=True) for k in one)
+    found = scores_of(base, "consistency")
+    assert all(np.isnan(found["random_scores", f"o{i}", "map"]) for i in range(12))
+    # of the twin's words only one stands in the original
+    assert found["random_scores", "t0", "map"] < 1
+    # partners are kept with the run
+    assert {e.id: e.partner for e in base.examples()} == {e.id: e.partner for e in data}
+
+
+def test_other_metrics_do_not_notice_twins(bag: WordWeights, tmp_path: Path) -> None:
+    data = paired(5)
+    alone = replace(data, examples=tuple(replace(e, partner=None) for e in data))
+    wanted = ["erasure"]
+    runs = [
+        audit(bag, d, "occlusion, random_scores", wanted, out=tmp_path / name, batch_size=4).run
+        for name, d in (("pairs", data), ("alone", alone))
+    ]
+    one, other = (scores_of(run, "erasure") for run in runs)
+    assert one == pytest.approx(other)
+
+
+def test_without_pairs_there_is_nothing_to_compare(bag: WordWeights, tmp_path: Path) -> None:
+    data = data_of(("a", "a great film", None), ("b", "a dull film", "nowhere"))
+    with pytest.raises(DataError, match=r"consistency compares texts with their adversarial twins"):
+        audit(bag, data, "occlusion", "consistency, erasure", out=tmp_path / "r")
+    everything = audit(bag, data, "occlusion", out=tmp_path / "all")
+    assert "consistency" not in everything.run.asked["metrics"]
+    pairs = data_of(("a", "a great film", None), ("b", "a dull film", "a"))
+    everything = audit(bag, pairs, "occlusion", out=tmp_path / "pairs")
+    assert "consistency" in everything.run.asked["metrics"]
+
+
+# ---- consistency ----------------------------------------------------------------------------
+
+
+def depths(original: str, twin: str, variant: str, membership: str) -> list[float]:
+    """The printed formula, word by word."""
+    found = []
+    for i in range(1, len(twin) + 1):
+        known = list(original[:i])
+        hits = 0
+        if membership == "string" and variant == "printed":
+            hits = sum(w in known for w in twin[:i])
+        elif membership == "multiset" and variant == "printed":
+            for w in twin[:i]:
+                if w in known:
+                    known.remove(w)
+                    hits += 1
+        elif membership == "string":
+            hits = sum(twin[j - 1] in original[:j] for j in range(1, i + 1))
+        else:
+            hits = sum(
+                twin[:j].count(twin[j - 1]) <= original[:j].count(twin[j - 1])
+                for j in range(1, i + 1)
+            )
+        found.append(hits / i)
+    return found
+
+
+def test_ex_5_9_overlap_at_every_depth() -> None:
+    assert depths("abcd", "badc", "printed", "string") == pytest.approx([0, 1, 2 / 3, 1])
+    assert mean_overlap("abcd", "badc") == pytest.approx(0.666667, abs=1e-6)
+    assert depths("abcd", "badc", "own_rank", "string") == pytest.approx([0, 0.5, 1 / 3, 0.5])
+    assert mean_overlap("abcd", "badc", variant="own_rank") == pytest.approx(0.333333, abs=1e-6)
+
+
+def test_ex_5_10_an_inserted_word() -> None:
+    assert depths("abc", "axbc", "printed", "string") == pytest.approx([1, 0.5, 2 / 3, 0.75])
+    assert mean_overlap("abc", "axbc") == pytest.approx(0.729167, abs=1e-6)
+
+
+def test_ex_5_11_not_symmetric_and_reversed() -> None:
+    assert mean_overlap("abcd", "ab") == pytest.approx(1.0)
+    assert mean_overlap("ab", "abcd") == pytest.approx(0.791667, abs=1e-6)
+    assert mean_overlap("abcd", "dcba") == pytest.approx(0.416667, abs=1e-6)
+
+
+def test_ex_5_12_repeated_words() -> None:
+    original, twin = ("good", "x"), ("good", "good")
+    assert mean_overlap(original, twin) == pytest.approx(1.0)
+    assert mean_overlap(original, twin, membership="multiset") == pytest.approx(0.75)
+
+
+def test_nothing_to_compare_is_nothing_in_common() -> None:
+    assert mean_overlap("abc", "") == 0.0
+    assert mean_overlap("", "abc") == 0.0
+    assert shared("", "") == 0.0
+
+
+@pytest.mark.parametrize("variant", ["printed", "own_rank"])
+@pytest.mark.parametrize("membership", ["string", "multiset"])
+def test_overlap_is_the_literal_formula(variant: Variant, membership: Membership) -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        original, twin = (
+            "".join(rng.choice(list("abcde"), size=rng.integers(1, 9))) for _ in range(2)
+        )
+        ours = mean_overlap(original, twin, variant=variant, membership=membership)
+        assert ours == pytest.approx(np.mean(depths(original, twin, variant, membership)))
+
+
+def test_consistency_ranks_by_score_and_compares_top_words() -> None:
+    # by importance: the original d c b a, the twin d x c b a; the top words are the first two
+    cases = pair(case("a b c d", [1, 2, 3, 4]), case("a b c x d", [1, 2, 3, 8, 9]))
+    first, second = metrics.make("consistency(ratio=0.4)").score(cases)
+    assert all(np.isnan(v) for v in first.values())
+    assert second["map"] == pytest.approx(mean_overlap("dcba", "dxcba"))
+    assert second["shared"] == pytest.approx(0.5)
+    # the default takes 0.29 of each: two of four words, two of five
+    assert metrics.make("consistency").score(cases)[1]["shared"] == pytest.approx(0.5)
+    by_size = metrics.make("consistency(by=abs, variant=own_rank)")
+    signs = pair(case("a b", [1, -2]), case("b a", [3, 1]))
+    assert by_size.score(signs)[1]["map"] == pytest.approx(1.0)
+    assert metrics.make("consistency").score(signs)[1]["map"] == pytest.approx(0.5)
+
+
+def test_a_map_without_scores_agrees_with_nothing() -> None:
+    silent, loud = case("a b", [0, 0]), case("a b", [1, 2])
+    for cases in (pair(silent, loud), pair(loud, silent), pair(silent, silent)):
+        assert np.isnan(metrics.make("consistency").score(cases)[1]["map"])
+
+
+def test_repeated_top_words_count_once_each_by_copies() -> None:
+    cases = pair(case("good x y", [9, 1, 0]), case("good good x", [9, 8, 1]))
+    by_string = metrics.make("consistency(ratio=0.6)").score(cases)[1]["shared"]
+    by_copies = metrics.make("consistency(ratio=0.6, membership=multiset)").score(cases)[1]
+    assert by_string == pytest.approx(1.0)
+    assert by_copies["shared"] == pytest.approx(0.5)
+
+
+# ---- rationales -----------------------------------------------------------------------------
+
+
+def marked(n: int, *places: int) -> BoolArray:
+    return np.isin(np.arange(n), places)
+
+
+def judged(scores: Sequence[float], *sets: Sequence[int], spec: str = "") -> Row:
+    """One text with these scores against sets of marked places."""
+    one = case(" ".join(["very"] * len(scores)), scores)
+    truths = tuple(marked(len(scores), *places) for places in sets)
+    example = replace(one.example, truths={"rationale": truths})
+    return metrics.make(f"rationale_match({spec})").score([replace(one, example=example)])[0]
+
+
+def test_average_precision_by_hand() -> None:
+    # ranks 1 and 3 are marked: (1/1 + 2/3) / 2
+    assert average_precision(np.array([9, 5, 7, 1.0]), marked(4, 0, 1)) == pytest.approx(5 / 6)
+    # the second and third place are equal: half of the marked words at 1/3, the rest at 2/4
+    tied = np.array([3, 2, 2, 1.0])
+    assert average_precision(tied, marked(4, 1, 3)) == pytest.approx(5 / 12)
+    assert average_precision(tied, marked(4, 2, 3)) == pytest.approx(5 / 12)
+    # all equal: the share of marked words, wherever they stand
+    assert average_precision(np.zeros(4), marked(4, 3)) == pytest.approx(1 / 4)
+    assert np.isnan(average_precision(np.zeros(4), marked(4)))
+
+
+def test_average_precision_equals_scikit_learn() -> None:
+    from sklearn.metrics import average_precision_score
+
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        n = int(rng.integers(1, 12))
+        scores = rng.integers(-3, 4, size=n).astype(float)
+        known = rng.random(n) < 0.4
+        known[rng.integers(n)] = True
+        ours = average_precision(scores, known)
+        assert ours == pytest.approx(average_precision_score(known, scores))
+
+
+def test_scores_that_differ_by_rounding_are_equal() -> None:
+    row = judged([3, 2, 2 + 1e-9, 1], [1, 3])
+    assert row["auprc"] == pytest.approx(5 / 12)
+    assert row["auprc"] == judged([3, 2 + 1e-9, 2, 1], [1, 3])["auprc"]
+
+
+def test_phrases_match_from_half_of_their_words_on() -> None:
+    # chosen 0-1, 4 and 7, marked 0-3, 5 and 7: the first is half of its phrase, the third all
+    chosen, known = marked(8, 0, 1, 4, 7), marked(8, 0, 1, 2, 3, 5, 7)
+    assert matches(chosen, known) == (2, 3, 2, 3)
+    assert matches(marked(8, 0, 1, 7), known) == (2, 2, 2, 3)
+    assert matches(chosen, known, iou=0.6) == (1, 3, 1, 3)
+    assert matches(marked(3), marked(3, 1)) == (0, 0, 0, 1)
+
+
+def test_the_iou_f1_of_phrases_by_hand() -> None:
+    # top four of eight words: 0, 1, 4, 7; precision 2/3, recall 2/3
+    row = judged([9, 8, 0, 0, 7, 0, 0, 6], [0, 1, 2, 3, 5, 7], spec="ratio=0.5")
+    assert row["iou_f1"] == pytest.approx(2 / 3)
+    # one long phrase of which less than half was marked
+    assert judged([9, 8, 7, 6], [0], spec="ratio=1.0")["iou_f1"] == 0.0
+    assert judged([9, 8, 7, 6], [0, 1], spec="ratio=1.0")["iou_f1"] == 1.0
+
+
+def test_repeated_words_are_told_apart_by_their_places() -> None:
+    first, last = (judged([9, 0, 0, 0], [place], spec="ratio=0.25") for place in (0, 3))
+    assert (first["auprc"], first["iou_f1"]) == (1.0, 1.0)
+    assert (last["auprc"], last["iou_f1"]) == (0.25, 0.0)
+
+
+def test_an_empty_selection_matches_nothing() -> None:
+    for spec in ("ratio=0.0", "ratio=0.5"):
+        row = judged([0, 0, 0, 0], [0, 1], spec=spec)
+        assert (row["iou_f1"], row["chosen"]) == (0.0, 0.0)
+        assert row["auprc"] == row["share"] == 0.5
+    assert judged([-1, -2, -3], [0], spec="ratio=0.0")["iou_f1"] == 0.0
+    assert judged([-1, -2, 3], [2], spec="ratio=0.0")["iou_f1"] == 1.0
+
+
+def test_several_rationales_together_or_the_best_of_them() -> None:
+    scores = [9, 8, 1, 0, 0, 0]
+    together = judged(scores, [0, 1], [4, 5])
+    best = judged(scores, [4, 5], [0, 1], spec="sets=best")
+    # 1, 1 and then, the three last being equal, 4 of 6
+    assert together["auprc"] == pytest.approx((1 + 1 + 2 * 4 / 6) / 4)
+    assert together["share"] == pytest.approx(4 / 6)
+    assert together["iou_f1"] == pytest.approx(2 / 3)  # one phrase of one, one of two
+    assert (best["auprc"], best["iou_f1"]) == (1.0, 1.0)
+    assert best["share"] == pytest.approx(2 / 6)
+    # neighbouring sets make one phrase together
+    assert judged(scores, [0], [1])["iou_f1"] == 1.0
+    empty = judged(scores, [], spec="sets=best")
+    assert np.isnan(empty["auprc"]) and np.isnan(empty["iou_f1"])
+
+
+def test_phrases_are_pooled_over_texts() -> None:
+    metric = metrics.make("rationale_match(ratio=0.5)")
+    rows = [
+        judged([9, 8, 0, 0], [0, 1], spec="ratio=0.5"),
+        judged([9, 0, 8, 0], [0, 3], spec="ratio=0.5"),
+    ]
+    found = metric.summary(rows)
+    assert found["iou_f1"] == pytest.approx((1 + 0.5) / 2)
+    assert found["micro_iou_f1"] == pytest.approx(2 / 3)  # 2 of 3 either way
+
+
+# ---- deletion -------------------------------------------------------------------------------
+
+
+class Answers:
+    """Says what it is told to say of each text."""
+
+    labels = ("negative", "positive")
+
+    def __init__(self, known: dict[str, float]) -> None:
+        self.known = known
+        self.asked: list[str] = []
+
+    def probabilities(self, inputs: Sequence[Text]) -> FloatArray:
+        self.asked += [t.text for t in inputs]
+        p = np.array([self.known[t.text] for t in inputs])
+        return np.stack([1 - p, p], axis=1)
+
+
+def deleted(model: Any, text: str, scores: Sequence[float], spec: str = "", label: int = 1) -> Row:
+    one = case(text, scores)
+    whole = model.probabilities([one.attribution.input])[0]
+    asked = replace(
+        one, model=model, probabilities=whole, example=replace(one.example, label=label)
+    )
+    return metrics.make(f"deletion({spec})").score([asked])[0]
+
+
+def test_ex_5_18_increase_in_confidence() -> None:
+    found = [rises(before, after) for before, after in ((0.8, 0.85), (0.6, 0.5))]
+    assert np.mean(found) == pytest.approx(0.5)
+    model = Answers(
+        {"a b": 0.8, "b": 0.85, "a": 0.2, UNKNOWN.text: 0.5, "c d": 0.6, "d": 0.5, "c": 0.7}
+    )
+    rows = [deleted(model, "a b", [1, 2]), deleted(model, "c d", [1, 2])]
+    assert metrics.make("deletion").summary(rows)["rise"] == pytest.approx(0.5)
+    assert not rises(0.6, 0.6 + 1e-9)
+
+
+def test_curves_by_hand() -> None:
+    # importance: c, a, b
+    answers = {"a b c": 0.9, "a b": 0.6, "b": 0.4, "c": 0.7, "a c": 0.8, UNKNOWN.text: 0.5}
+    model = Answers(answers)
+    row = deleted(model, "a b c", [2, 1, 3], "counts=(1, 2, 5)")
+    # trapezoids of width 1/3: 0.9 0.6 0.4 0.5 while words go, 0.5 0.7 0.8 0.9 while they come
+    assert row["deletion_area"] == pytest.approx((0.45 + 0.6 + 0.4 + 0.25) / 3)
+    assert row["insertion_area"] == pytest.approx((0.25 + 0.7 + 0.8 + 0.45) / 3)
+    assert row["rise"] == 0.0  # without b: 0.8
+    assert [row[f"confidence_without_{k}"] for k in (1, 2, 5)] == pytest.approx([0.6, 0.4, 0.5])
+    assert [row[f"accuracy_without_{k}"] for k in (1, 2)] == [1.0, 0.0]
+    assert deleted(model, "a b c", [2, 1, 3], label=0)["accuracy_without_2"] == 1.0
+    # each text once, the whole one when it was predicted
+    model = Answers(answers)
+    deleted(model, "a b c", [2, 1, 3], "counts=(1, 2, 5)")
+    assert sorted(model.asked) == sorted(answers)
+
+
+def test_a_right_order_falls_faster_and_rises_sooner(bag: WordWeights) -> None:
+    text = "the great film was fine but also dull in parts here and there or so"
+    weights = [bag.weights.get(w, 0.0) for w in text.split()]
+    right, wrong = deleted(bag, text, weights), deleted(bag, text, [-w for w in weights])
+    assert right["deletion_area"] < wrong["deletion_area"]
+    assert right["insertion_area"] > wrong["insertion_area"]
+    assert (right["rise"], wrong["rise"]) == (1.0, 0.0)
+
+
+def test_long_texts_are_cut_into_equal_steps() -> None:
+    model = WordWeights({f"w{i}": 0.05 for i in range(40)})
+    text = " ".join(f"w{i}" for i in range(40))
+    exact = deleted(model, text, range(40), "steps=40")
+    model.texts_read = 0
+    coarse = deleted(model, text, range(40), "counts=(4,), steps=10, least=0.1")
+    # whole, ten while words go and nine while they come, of which one is the end of the ranking
+    assert model.texts_read == 1 + 10 + 9
+    assert coarse["deletion_area"] == pytest.approx(exact["deletion_area"], abs=2e-3)
+    assert coarse["insertion_area"] == pytest.approx(exact["insertion_area"], abs=2e-3)
+
+
+def test_settings_out_of_range_are_refused() -> None:
+    for spec in (
+        "deletion(steps=0)",
+        "deletion(counts=(0,))",
+        "deletion(least=0.0)",
+        "rationale_match(iou=0.0)",
+        "rationale_match(ratio=2.0)",
+        "consistency(ratio=0.0)",
+    ):
+        with pytest.raises(PluginError, match="expected"):
+            metrics.make(spec)
+
+
+# ---- robustness -----------------------------------------------------------------------------
+
+
+def answered(*rows: tuple[str, bool, str | None, str, str]) -> tuple[Dataset, FloatArray]:
+    """Rows of id, whether the model is right, partner, sentiment type, adversarial type."""
+    examples = tuple(
+        Example(
+            i,
+            words(f"text {i}"),
+            n % 2,
+            partner=partner,
+            facts={
+                k: v for k, v in (("sentiment_type", sentiment), ("adv_type", attack)) if v != ""
+            },
+        )
+        for n, (i, _, partner, sentiment, attack) in enumerate(rows)
+    )
+    given = [n % 2 if right else 1 - n % 2 for n, (_, right, *_) in enumerate(rows)]
+    return Dataset("tested", ("negative", "positive"), examples), np.eye(2)[given]
+
+
+def test_ex_7_4_micro_accuracy() -> None:
+    right = {"idr": [True] * 3 + [False], "csk": [True] + [False] * 5}
+    rows = [
+        row
+        for attack, flags in right.items()
+        for i, flag in enumerate(flags)
+        for row in (
+            (f"{attack}{i}", True, None, "single", ""),
+            (f"{attack}{i}-twin", flag, f"{attack}{i}", "obscure", attack),
+        )
+    ]
+    found = robustness(*answered(*rows))
+    by_attack = {s.name: s for s in found.by_attack}
+    assert by_attack["idr"].accuracy == pytest.approx(0.75)
+    assert by_attack["csk"].accuracy == pytest.approx(0.166667, abs=1e-6)
+    assert found.micro_accuracy == pytest.approx(0.4)
+    assert found.micro_accuracy == pytest.approx(found.twins.accuracy)
+    assert (found.originals.accuracy, found.all.accuracy) == pytest.approx((1.0, 0.7))
+    assert {s.name: s.accuracy for s in found.by_sentiment} == pytest.approx(
+        {"single": 1.0, "obscure": 0.4}
+    )
+    assert (found.both, found.lost, found.gained, found.neither) == (4, 6, 0, 0)
+    assert found.p == pytest.approx(2 / 2**6)
+    assert "40.0% of 10 twins" in str(found)
+
+
+def test_types_must_add_up() -> None:
+    found = robustness(*answered(("a", True, None, "single", ""), ("b", False, "a", "", "")))
+    assert [s.name for s in found.by_attack] == ["untyped"]
+    assert [s.name for s in found.by_sentiment] == ["single", "untyped"]
+    assert found.micro_accuracy == found.twins.accuracy == 0.0
+    with pytest.raises(ValueError, match="add up"):
+        replace(found, by_attack=())
+
+
+def test_who_is_a_twin() -> None:
+    data, answers = answered(("a", True, None, "", ""), ("b", False, None, "", ""))
+    adverse = replace(data.examples[1], facts={"sample_type": "adv"})
+    found = robustness(replace(data, examples=(data.examples[0], adverse)), answers)
+    assert (found.originals.total, found.twins.total, found.pairs) == (1, 1, 0)
+    assert found.p == 1.0
+    with pytest.raises(DataError, match="one answer per example"):
+        robustness(data, answers[:1])
+    nothing = robustness(data.select([]), np.zeros((0, 2)))
+    assert np.isnan(nothing.all.accuracy)
+    assert (nothing.all.low, nothing.all.high) == (0.0, 1.0)
+
+
+def test_mcnemar_and_wilson_by_hand() -> None:
+    assert mcnemar(8, 2) == mcnemar(2, 8) == pytest.approx(2 * (1 + 10 + 45) / 1024)
+    assert mcnemar(0, 0) == mcnemar(3, 3) == 1.0
+    assert wilson(8, 10) == pytest.approx((0.49016, 0.94332), abs=1e-5)
+    assert wilson(0, 10) == pytest.approx((0.0, 0.27753), abs=1e-5)
+    assert wilson(0, 0) == (0.0, 1.0)
+
+
+def test_texts_that_are_right_together_count_for_less() -> None:
+    def both(same: bool) -> Robustness:
+        rows: list[tuple[str, bool, str | None, str, str]] = []
+        for i in range(20):
+            rows.append((f"o{i}", i < 10, None, "", ""))
+            rows.append((f"t{i}", i < 10 if same else i % 2 == 0, f"o{i}", "", ""))
+        return robustness(*answered(*rows))
+
+    together, apart = both(True), both(False)
+    assert (together.all.low, together.all.high) == pytest.approx(wilson(10, 20))
+    assert (apart.all.low, apart.all.high) == pytest.approx(wilson(20, 40))
+    assert (together.twins.low, together.twins.high) == pytest.approx(wilson(10, 20))
+
+
+def test_several_twins_of_one_original_are_no_independent_pairs() -> None:
+    rows: list[tuple[str, bool, str | None, str, str]] = []
+    for i in range(3):
+        rows.append((f"o{i}", True, None, "", ""))
+        rows += [(f"t{i}-{j}", False, f"o{i}", "", "") for j in range(4)]
+    found = robustness(*answered(*rows))
+    assert (found.lost, found.pairs) == (12, 12)
+    assert found.p == pytest.approx(2 / 2**3)  # three originals, not twelve pairs
+
+
+# ---- pairs ----------------------------------------------------------------------------------
+
+
+def test_ex_7_5_what_entered_and_left() -> None:
+    entered, left, stayed = moved(("company", "good", "find"), ("umm", "good", "find"))
+    assert (entered, left, stayed) == (("umm",), ("company",), 2)
+    assert moved(("a", "b", "b"), ("c", "c", "a")) == (("c",), ("b",), 1)
+
+
+@pytest.fixture
+def evil() -> Dataset:
+    """Two pairs, of which the model gets one text of the second wrong; hostile to a page."""
+    rows = [
+        ("o1", "a great film", 1, None, (1,)),
+        ("t1", "a great great film", 1, "o1", (1, 2)),
+        ("o2", "a <script>alert(1)</script> dull film", 0, None, ()),
+        ("t2", "a dull film , great & \"fine\" 'so'", 0, "o2", ()),
+        ("<b>alone</b>", "fine", 1, None, ()),
+    ]
+    return Dataset(
+        "<i>evil</i>",
+        ("<u>bad</u>", "good"),
+        tuple(
+            Example(
+                i,
+                words(text),
+                label,
+                {"rationale": (marked(words(text).n_features, *places),)} if places else {},
+                partner,
+                {"adv_type": "<idr>"} if partner else {},
+            )
+            for i, text, label, partner, places in rows
+        ),
+    )
+
+
+class Bag(WordWeights):
+    labels = ("<u>bad</u>", "good")
+
+
+@pytest.fixture
+def evil_run(evil: Dataset, tmp_path: Path) -> Run:
+    model = Bag({"great": 2.0, "dull": -1.5, "fine": 0.5}, bias=0.1)
+    return audit({"m": model}, evil, "occlusion", "erasure", out=tmp_path / "r").run
+
+
+def test_pairs_with_one_wrong_answer_come_first(evil_run: Run) -> None:
+    found = pairs_of(evil_run, "m", "occlusion")
+    assert [p.twin.id for p in found.pairs] == ["t2", "t1"]
+    first, second = found.pairs
+    assert first.one_wrong and first.twin.wrong and not first.original.wrong
+    assert not second.one_wrong
+    assert (second.original.label, second.original.answer) == ("good", "good")
+    assert second.original.rationales == ((1,),)
+    assert second.attack == "<idr>"
+    # the model reads a word once however often it stands there: hiding one of two changes nothing
+    assert second.original.top_words == ("great",)
+    assert second.original.explained == "good"
+    assert "dull" in first.left and "great" in first.entered
+    one = {e.id: e for e in evil_run.examples()}
+    stored = evil_run.attributions("m", "occlusion")
+    explained = [
+        Attribution(one[i].input, stored[i]["target"], stored[i]["scores"]) for i in ("o2", "t2")
+    ]
+    assert first.map == Consistency().compared(*explained)["map"]
+    assert np.isnan(second.map)
+    assert found.mean_map == first.map
+    assert found.one_wrong == 1
+
+
+def test_what_a_run_does_not_hold_is_said(evil_run: Run, bag: WordWeights, tmp_path: Path) -> None:
+    with pytest.raises(PluginError, match="no model 'n'"):
+        pairs_of(evil_run, "n", "occlusion")
+    with pytest.raises(PluginError, match="did you mean 'occlusion'"):
+        pairs_of(evil_run, "m", "oclusion")
+    data = data_of(("a", "a great film", None), ("b", "a dull film", None))
+    alone = audit({"m": bag}, data, "occlusion", "erasure", out=tmp_path / "alone").run
+    with pytest.raises(DataError, match="no pair"):
+        pairs_of(alone, "m", "occlusion")
+    evil_run.attribution_part("m", "occlusion", 0).unlink()
+    with pytest.raises(RunError, match=r"no explanation of 'o1'.*again"):
+        pairs_of(evil_run, "m", "occlusion")
+
+
+def shown(page: str) -> str:
+    """What a reader sees of a page."""
+    body = page[page.index("<main") :]
+    return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", "", body)))
+
+
+def test_the_page_shows_both_texts_and_escapes_everything(
+    evil: Dataset, evil_run: Run, tmp_path: Path
+) -> None:
+    answers = evil_run.predictions("m")
+    found = pairs_of(evil_run, "m", "occlusion")
+    rates = robustness(evil, np.array([answers[e.id] for e in evil]))
+    page = write_pairs(found, tmp_path / "pairs.html", robustness=rates).read_text("utf-8")
+    for hostile in ("<script", "<i>evil", "<u>bad", "<idr>", "<b>alone"):
+        assert hostile not in page
+    said = shown(page)
+    for e in evil.examples[:4]:
+        assert e.input.text in said
+    assert "Entered the top words" in said and "one answer is wrong" in said
+    assert page.index("o2 → t2") < page.index("o1 → t1")
+    assert "Marked by people: great great" in said
+    assert "originals3 of 3" in said
+    assert "http" not in re.sub(r'http-equiv="[^"]*"', "", page)
+    plain = pairs_page(found)
+    assert 'id="accuracy"' not in plain
+
+
+def test_a_page_of_many_pairs_says_what_it_leaves_out(
+    evil_run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = pairs_of(evil_run, "m", "occlusion")
+    monkeypatch.setattr("veracity.reports.pairs.MOST_PAIRS", 1)
+    page = pairs_page(found)
+    assert "1 more pair is not shown" in page
+    assert "o2 → t2" in page and "o1 → t1" not in page
+
+
+def test_the_chapter_on_twins_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chapter = (Path(__file__).parents[1] / "docs" / "twins.md").read_text("utf-8")
+    rows, code = (
+        re.findall(rf"```{kind}\n(.*?)```", chapter, re.DOTALL)[0] for kind in ("json", "python")
+    )
+    (tmp_path / "pairs.jsonl").write_text(rows, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, "twins.md", "exec"), {"__name__": "twins"})
+    said = capsys.readouterr().out
+    assert "right on 100.0% of 2 originals" in said and "0.0% of 2 twins" in said
+    assert "{'idr': 0.0, 'negative': 0.0} 0.0" in said
+    assert "('hard'" in said
+    assert "umm" in (tmp_path / "run" / "pairs.html").read_text("utf-8")
+    found = Run.open(tmp_path / "run")
+    assert {"consistency", "rationale_match", "deletion"} <= found.asked["metrics"].keys()
