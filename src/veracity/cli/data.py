@@ -16,11 +16,13 @@ from .options import (
     Labels,
     Language,
     Layout,
+    Limit,
     MaxWords,
+    Seed,
     SkipBad,
 )
 from .reading import label_list, read_data
-from .showing import print_json
+from .showing import print_json, stderr
 
 
 def describe(
@@ -109,6 +111,48 @@ def convert(
         print(out)
 
 
+def attack(
+    data: DataSource,
+    by: Annotated[
+        list[str],
+        typer.Option(
+            help="Patterns, separated by commas, such as 'keyboard(share=0.2), negation'; see "
+            "`veracity list changes`."
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="File to write: JSON lines, one record each.")],
+    seed: Seed = 0,
+    columns: ColumnsOption = "",
+    labels: Labels = "",
+    language: Language = "auto",
+    max_words: MaxWords = 5000,
+    skip_bad: SkipBad = False,
+    layout: Layout = "auto",
+    limit: Limit = None,
+    as_json: Json = False,
+) -> None:
+    """Put adversarial twins that patterns make beside their originals."""
+    from collections import Counter
+
+    from ..changes import attacked
+    from ..changes._attack import PATTERN
+    from ..data import sampled, write_records
+
+    if out.exists():
+        raise DataError(f"{out} is there already. Choose another --out")
+    read = read_data(data, columns, labels, language, max_words, skip_bad, layout)
+    made = attacked(sampled(read, limit, seed=seed), by, seed=seed)
+    write_records(made, out)
+    twins = Counter(e.facts[PATTERN] for e in made if PATTERN in e.facts)
+    if as_json:
+        originals = sum(e.partner is None for e in made)
+        print_json({"data": str(out), "originals": originals, "twins": twins})
+        return
+    for pattern, count in twins.items():
+        stderr().print(f"{pattern}: {count} twins", markup=False)
+    print(out)
+
+
 def _brief(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
@@ -117,4 +161,10 @@ def _brief(value: Any) -> str:
     return str(value)
 
 
-VERBS = {"list": list_datasets, "describe": describe, "validate": validate, "convert": convert}
+VERBS = {
+    "list": list_datasets,
+    "describe": describe,
+    "validate": validate,
+    "convert": convert,
+    "attack": attack,
+}

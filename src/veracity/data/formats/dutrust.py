@@ -33,12 +33,13 @@ class Dutrust(Format):
 
     def rows(self, dataset: Dataset) -> Iterator[Values]:
         twins = twins_of(dataset)
+        ids = {e.id for e in dataset}
         for e in dataset:
             if e.partner is None and e.id not in twins:
                 kind = e.facts.get("sample_type", "ori")
             else:
                 kind = "ori" if e.partner is None else "adv"
-            if kind == "adv" and e.partner not in {other.id for other in dataset}:
+            if kind == "adv" and e.partner not in ids:
                 raise DataError(
                     f"{e.id}: expected its original {e.partner!r} in the same data; this format "
                     "names twins on their originals only"
