@@ -128,6 +128,19 @@ def test_shares_and_copies() -> None:
             changes.make(spec)
 
 
+def test_only_some_sentiment_types_are_attacked() -> None:
+    kinds = ("single", "multiple", "obscure")
+    examples = tuple(
+        Example(kind, read_text(ENGLISH), 1, {}, None, {"sentiment_type": kind}) for kind in kinds
+    )
+    data = Dataset("kinds", ("no", "yes"), examples)
+    made = changed(data, "but_clause(only=('single', 'obscure'))")
+    assert [e.partner for e in twins(made)] == ["single", "obscure"]
+    assert [e.facts["sentiment_type"] for e in twins(made)] == ["single", "obscure"]
+    with pytest.raises(PluginError, match=r"single, multiple, obscure\), got 'simple'"):
+        changes.make("negation(only=('simple',))")
+
+
 # ---- one by one -----------------------------------------------------------------------------
 
 

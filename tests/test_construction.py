@@ -237,11 +237,12 @@ def test_all_raters_must_accept_and_sets_can_be_given_up(tmp_path: Path) -> None
 
 def test_what_people_filled_in_is_never_written_over(tmp_path: Path) -> None:
     to_labels(tmp_path)
-    for step in (
+    steps: list[Callable[[], object]] = [
         lambda: assign_types(raw(), tmp_path, lexicon=LEXICON),
         lambda: sample_types(tmp_path, per_type=1),
         lambda: choose_twins(tmp_path),
-    ):
+    ]
+    for step in steps:
         with pytest.raises(DataError, match="people may have filled it in"):
             step()
     with pytest.raises(DataError, match=r"5-ratings.csv is not there: do the step before"):

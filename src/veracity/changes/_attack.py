@@ -13,6 +13,7 @@ from ..core.changes import Change
 from ..core.errors import DataError
 from ..core.examples import Dataset, Example
 from ..core.inputs import BoolArray, Text
+from ..data.records import FACTS
 from ..engine.seeds import generator
 from ._editing import Edit, respelt
 
@@ -31,6 +32,8 @@ class Attack(Change):
     """Twins per original, if the pattern can write so many different ones."""
     examples: float = 1.0
     """Of how many originals twins are made."""
+    only: tuple[str, ...] = ()
+    """Sentiment types whose texts are rewritten; none named, all."""
 
     adv_type: ClassVar[str]
     """Of the five types of SPEC 7.1 the one whose promise the pattern keeps."""
@@ -43,6 +46,10 @@ class Attack(Change):
                 f"expected copies of 1 or more and examples between 0 and 1, got {self.copies} and "
                 f"{self.examples}"
             )
+        odd = [kind for kind in self.only if kind not in FACTS["sentiment_type"]]
+        if odd:
+            known = ", ".join(FACTS["sentiment_type"])
+            raise ValueError(f"expected only to name sentiment types ({known}), got {odd[0]!r}")
 
     @abstractmethod
     def rewritten(self, text: Text, marked: BoolArray, rng: np.random.Generator) -> Edit | None:
@@ -63,7 +70,8 @@ class Attack(Change):
                 made.append(e)
                 continue
             made.append(replace(e, facts={"sample_type": "ori", **e.facts}))
-            made += self._twins(e, ids, seed)
+            if not self.only or e.facts.get("sentiment_type") in self.only:
+                made += self._twins(e, ids, seed)
         return replace(data, examples=tuple(made))
 
     def _twins(self, example: Example, ids: set[str], seed: int) -> Iterator[Example]:
