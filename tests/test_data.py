@@ -128,6 +128,10 @@ def test_quotes_in_tab_separated_files_are_text_unless_they_quote(tmp_path: Path
     assert load_data(path).examples[0].input.text == 'he said "no"\tand left'
 
 
+def rated(**change: Any) -> dict[str, Any]:
+    return {"sufficient": 3, "understandable": 3, "compact": 4} | change
+
+
 FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"text": ""}, "the text is empty"),
     ({"text": " \u200b\n"}, "the text is empty"),
@@ -158,6 +162,18 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"rel_ids": ["nobody"]}, "'nobody', which no row has"),
     ({"rel_ids": ["first"], "sample_type": "adv"}, "originals only"),
     ({"sample_type": "adv"}, "no original names this adv row"),
+    ({"sample_type": "ori", "adv_type": "idr"}, "adv_type on adv rows only"),
+    ({"sample_type": "ori", "partner": "first"}, "partner on adv rows only"),
+    ({"partner": "bad"}, "its own twin"),
+    ({"rel_ids": ["bad"]}, "its own twin"),
+    ({"rationales": [[0]], "scores": [rated(sufficient=4)]}, "sufficient from 1 to 3, got 4"),
+    ({"rationales": [[0]], "scores": [rated(sufficient=0)]}, "sufficient from 1 to 3, got 0"),
+    ({"rationales": [[0]], "scores": [rated(understandable=5)]}, "from 1 to 4, got 5"),
+    ({"rationales": [[0]], "scores": [rated(compact="4")]}, "compact from 1 to 4, got '4'"),
+    ({"rationales": [[0]], "scores": [{"compact": 4}]}, "sufficient from 1 to 3, got None"),
+    ({"rationales": [[0]], "scores": [rated(style=4)]}, "only, got style"),
+    ({"rationales": [[0], [1]], "scores": [rated()]}, "got 1 for 2 rationales"),
+    ({"scores": [rated()]}, "got 1 for 0 rationales"),
 ]
 
 
@@ -210,11 +226,39 @@ def test_pairs_are_joined_and_checked(tmp_path: Path) -> None:
     assert free == []
 
 
+def test_pairs_by_partner_are_checked_as_well(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    original = {"id": "o", "text": "good", "label": 1, "sample_type": "ori"}
+    twin = {"id": "t", "text": "good indeed", "label": 1, "sample_type": "adv", "partner": "o"}
+
+    def told(*rows: dict[str, Any]) -> list[tuple[int, str, str]]:
+        return [(f.line, f.severity, f.message) for f in validate(write(path, list(rows)))[1]]
+
+    assert told(original, twin) == []
+    ((line, severity, message),) = told(original, twin | {"text": "good"})
+    assert (line, severity) == (2, "error") and "same text" in message
+    ((line, severity, message),) = told(original, twin | {"partner": "gone"})
+    assert (line, severity) == (2, "warning") and "'gone' is in no row" in message
+    ((line, severity, message),) = told(original, twin | {"text": "很好"})
+    assert (line, severity) == (2, "warning") and "another language" in message
+    ((line, severity, message),) = told(original, twin | {"label": 0, "adv_type": "lf"})
+    assert (line, severity) == (2, "warning") and "keeps the label" in message
+    other = original | {"id": "p", "text": "fine", "rel_ids": ["t"]}
+    ((line, severity, message),) = told(original, twin, other)
+    assert (line, severity) == (2, "error") and "lines 3, 1" in message
+    ((line, severity, message),) = told(original | {"rel_ids": ["p"]}, other | {"rel_ids": []})
+    assert (line, severity) == (1, "error") and "'p' is an original" in message
+    chain = twin | {"id": "u", "text": "good it is", "partner": "t"}
+    ((line, severity, message),) = told(original, twin, chain)
+    assert (line, severity) == (3, "error") and "line 2 is adv" in message
+
+
 def test_a_fault_does_not_cause_others(tmp_path: Path) -> None:
-    rows = pair()
-    rows[1]["text"] = ""
-    _, faults = validate(write(tmp_path / "r.jsonl", rows))
-    assert [f.line for f in faults] == [2]
+    for which in (0, 1):
+        rows = pair()
+        rows[which]["text"] = ""
+        _, faults = validate(write(tmp_path / "r.jsonl", rows))
+        assert [f.line for f in faults] == [which + 1]
 
 
 def test_lines_are_those_an_editor_shows(tmp_path: Path) -> None:
@@ -339,7 +383,9 @@ def rich_dataset() -> Dataset:
         "t", read_text("服务 不好"), 0, {}, "o", {"sample_type": "adv", "adv_type": "csk"}
     )
     orphan = Example("x", Text.of_words(["no", "home"]), 0, {}, "elsewhere")
-    scored = Example("s", read_text("ok"), 0, {}, None, {"scores": '[{"compact": 4}]'})
+    rated = '[{"compact": 4, "sufficient": 3, "understandable": 2}]'
+    marked = {"rationale": (np.ones(1, bool),)}
+    scored = Example("s", read_text("ok"), 0, marked, None, {"scores": rated})
     return Dataset("rich", ("zero", "never", "a b"), (original, twin, orphan, scored))
 
 

@@ -71,6 +71,23 @@ def test_a_planted_cue_is_found_as_the_chapter_says(tmp_path: Path) -> None:
     assert "To expose a cue that the model should not use, use" in said
 
 
+def test_pairs_are_made_as_the_chapter_says(tmp_path: Path) -> None:
+    said = ""
+    for block in blocks("docs/pairs.md", "sh"):
+        for line in block.strip().splitlines():
+            said += run(veracity(line), tmp_path)
+    assert "twins.jsonl: no faults" in said
+    assert (tmp_path / "pairs" / "1-types.csv").exists()
+    chapter = (ROOT / "docs/pairs.md").read_text("utf-8")
+    from veracity.changes import changes
+    from veracity.changes._attack import Attack
+    from veracity.data import formats
+
+    attacks = [n for n in changes.names() if issubclass(changes.get(n), Attack)]
+    for name in (*attacks, *formats.names()):
+        assert f"`{name}`" in chapter
+
+
 def test_readme_dry_run_runs(tmp_path: Path) -> None:
     line, again = blocks("README.md", "sh")[2].strip().splitlines()
     said = run(veracity(line), tmp_path)

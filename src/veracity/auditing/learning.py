@@ -32,6 +32,7 @@ class Reading:
     limit: int | None = None
     changes: str = ""
     """What was done to the sample before it was split."""
+    layout: str = "auto"
 
     def data(self) -> Dataset:
         """All examples that the source holds."""
@@ -44,6 +45,7 @@ class Reading:
             language=self.language,
             max_words=self.max_words,
             skip_bad=self.skip_bad,
+            layout=self.layout,
         )
 
     def prepared(self, data: Dataset, *, seed: int) -> Dataset:

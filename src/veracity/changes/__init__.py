@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..core.changes import Change
+from ..core.errors import PluginError
 from ..core.examples import Dataset
 from ..core.plugins import Registry, plugin_path, split_specs
 
@@ -21,3 +22,15 @@ def changed(data: Dataset, by: str | Sequence[str | Change], *, seed: int = 0) -
     for step in steps:
         data = step.changed(data, seed=seed)
     return replace(data, name=" + ".join([data.name, *(step.spec for step in steps)]))
+
+
+def attacked(data: Dataset, by: str | Sequence[str], *, seed: int = 0) -> Dataset:
+    """The dataset with the twins that these patterns make, and that nothing else has changed."""
+    from ._attack import Attack
+
+    steps = [changes.make(spec) for spec in split_specs(by)]
+    for step in steps:
+        if not isinstance(step, Attack):
+            able = [n for n in changes.names() if issubclass(changes.get(n), Attack)]
+            raise PluginError(f"{step.spec} makes no twins; those that do: {', '.join(able)}")
+    return changed(data, steps, seed=seed)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..core.examples import Example
-from ..core.inputs import BoolArray, IntArray, Span, Text
+from ..core.inputs import BoolArray, Hiding, IntArray, Span, Text
 from ..data.words import is_chinese
 
 NEW = -1
@@ -49,12 +49,13 @@ def respelt(text: Text, words: Mapping[int, str]) -> Edit:
     return Edit(Text(whole, tuple(spans)), np.arange(len(spans)))
 
 
-def inserted(text: Text, before: int, added: Text) -> Edit:
+def inserted(text: Text, before: int, added: Text, *, spaced: bool = True) -> Edit:
     """Words put in before the word at this place, or behind the last, with a space on each side
-    where the language has spaces."""
-    space = "" if is_chinese(added.text) else " "
+    where the language has spaces; not spaced, right behind the word before."""
+    space = " " if spaced and not is_chinese(added.text) else ""
     n = text.n_features
-    cut = text.spans[before][0] if before < n else (text.spans[-1][1] if n else 0)
+    behind = before == n or not spaced
+    cut = (text.spans[before - 1][1] if before else 0) if behind else text.spans[before][0]
     left, right = text.text[:cut], text.text[cut:]
     lead = space if before > 0 and not left[-1:].isspace() else ""
     trail = space if before < n else ""
@@ -76,3 +77,24 @@ def gaps(taken: BoolArray) -> IntArray:
     words that are taken."""
     inside = np.concatenate([[False], taken[1:] & taken[:-1], [False]])[: len(taken) + 1]
     return np.flatnonzero(~inside)
+
+
+def replaced(text: Text, place: int, by: Text) -> Edit:
+    """Several words in the place of one, all known by what that one was known by."""
+    start, stop = text.spans[place]
+    shift = len(by.text) - (stop - start)
+    spans = (
+        *text.spans[:place],
+        *((a + start, b + start) for a, b in by.spans),
+        *((a + shift, b + shift) for a, b in text.spans[place + 1 :]),
+    )
+    counts = np.ones(text.n_features, dtype=np.int64)
+    counts[place] = by.n_features
+    came_from = np.repeat(np.arange(text.n_features), counts)
+    return Edit(Text(text.text[:start] + by.text + text.text[stop:], spans), came_from)
+
+
+def without(text: Text, place: int) -> Edit:
+    """The text without one word, and without the gap that it would leave."""
+    shown = np.arange(text.n_features) != place
+    return Edit(text.keep(shown, Hiding.DELETE), np.flatnonzero(shown))

@@ -13,7 +13,7 @@ import typer
 
 from .. import __version__
 from ..core.errors import VeracityError
-from . import auditing, data, explaining, listing, planting, recipes, training
+from . import auditing, building, data, explaining, listing, planting, recipes, training
 from .exits import BAD_INPUT, BUG, INTERRUPTED
 from .showing import print_json
 
@@ -25,6 +25,11 @@ app = typer.Typer(
     epilog="Start with: veracity demo. Add --debug to any command to see where an error arose.",
 )
 data_app = typer.Typer(help="Look at data before you trust it.", no_args_is_help=True)
+build_app = typer.Typer(
+    help="Build pairs with people, sheet by sheet: types, sample, twins, rationales, ratings, "
+    "judge, assemble.",
+    no_args_is_help=True,
+)
 list_app = typer.Typer(help="What there is to choose from.", no_args_is_help=True)
 
 for _verb in (
@@ -40,9 +45,10 @@ for _verb in (
     auditing.report,
 ):
     app.command()(_verb)
-for _group, _module in ((data_app, data), (list_app, listing)):
+for _group, _module in ((data_app, data), (build_app, building), (list_app, listing)):
     for _name, _verb in _module.VERBS.items():
         _group.command(_name)(_verb)
+data_app.add_typer(build_app, name="build")
 app.add_typer(data_app, name="data")
 app.add_typer(list_app, name="list")
 

@@ -18,6 +18,7 @@ from .options import (
     Json,
     Labels,
     Language,
+    Layout,
     Limit,
     MaxWords,
     ModelSource,
@@ -62,6 +63,7 @@ def audit(
     language: Language = "auto",
     max_words: MaxWords = 5000,
     skip_bad: SkipBad = False,
+    layout: Layout = "auto",
     split: Split = "",
     limit: Limit = None,
     allow_unpickle: AllowUnpickle = False,
@@ -84,7 +86,7 @@ def audit(
     for spec in split_specs(methods or []):
         explainers.make(spec)
     check_bars(bars, split_specs(metrics or []))
-    read = read_data(data, columns, labels, language, max_words, skip_bad)
+    read = read_data(data, columns, labels, language, max_words, skip_bad, layout)
     part = part_of(read, data, split, limit, seed)
     names = short_names([model, *(also or [])])
     folder = out or default_folder(part, names)

@@ -51,6 +51,13 @@ def list_datasets(as_json: Json = False) -> None:
     _list(corpora, as_json, lambda cls: "", "")
 
 
+def list_formats(as_json: Json = False) -> None:
+    """The layouts of other people's files that are read, and the columns that tell them."""
+    from ..data.formats import formats
+
+    _list(formats, as_json, lambda cls: ", ".join(sorted(cls.fields)), "columns")
+
+
 def _list(registry: Any, as_json: bool, extra: Any, heading: str) -> None:
     from ..core.plugins import first_line, settings
 
@@ -95,4 +102,5 @@ VERBS = {
     "changes": list_changes,
     "recipes": list_recipes,
     "datasets": list_datasets,
+    "formats": list_formats,
 }

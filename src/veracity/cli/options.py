@@ -28,6 +28,14 @@ DataSource = Annotated[
 ColumnsOption = Annotated[
     str, typer.Option("--columns", help="Column names, such as text=review,label=stars.")
 ]
+Layout = Annotated[
+    str,
+    typer.Option(
+        "--layout",
+        help="How a file is laid out: auto (told by its columns), plain, or one of `veracity list "
+        "formats`, such as 'eraser(sets=spans)'.",
+    ),
+]
 Labels = Annotated[
     str, typer.Option(help="Label names in the order of their numbers, separated by commas.")
 ]

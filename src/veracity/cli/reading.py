@@ -18,11 +18,17 @@ def label_list(labels: str) -> list[str] | None:
 
 
 def read_data(
-    source: str, columns: str, labels: str, language: str, max_words: int, skip_bad: bool
+    source: str,
+    columns: str,
+    labels: str,
+    language: str,
+    max_words: int,
+    skip_bad: bool,
+    layout: str = "auto",
 ) -> Dataset:
     from ..auditing.learning import Reading
 
-    return Reading(source, columns, labels, language, max_words, skip_bad).data()
+    return Reading(source, columns, labels, language, max_words, skip_bad, layout=layout).data()
 
 
 def part_of(data: Dataset, source: str, part: str, limit: int | None, seed: int) -> Dataset:

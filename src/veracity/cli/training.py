@@ -15,6 +15,7 @@ from .options import (
     Json,
     Labels,
     Language,
+    Layout,
     Limit,
     MaxWords,
     Seed,
@@ -72,6 +73,7 @@ def train(
     language: Language = "auto",
     max_words: MaxWords = 5000,
     skip_bad: SkipBad = False,
+    layout: Layout = "auto",
     limit: Limit = None,
     as_json: Json = False,
 ) -> None:
@@ -105,7 +107,7 @@ def train(
         )
     except ValueError as error:
         raise PluginError(str(error)) from None
-    reading = Reading(data, columns, labels, language, max_words, skip_bad, limit)
+    reading = Reading(data, columns, labels, language, max_words, skip_bad, limit, layout=layout)
     read = reading.data()
     parts = split(reading.prepared(read, seed=seed), seed=seed)
     say = stderr()

@@ -30,4 +30,5 @@ class Change(Plugin, ABC):
 
     @abstractmethod
     def changed(self, data: Dataset, *, seed: int) -> Dataset:
-        """The same examples, changed, each saying in its facts what happened to it."""
+        """The same examples, changed or with twins beside them, each saying in its facts what
+        happened to it."""

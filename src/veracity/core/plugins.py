@@ -169,7 +169,13 @@ class Registry(Generic[T]):
             raise PluginError(f"{spec}: {error}") from None
 
     def _entry_points(self) -> Any:
-        return entry_points(group=self.package)
+        return _registered(self.package)
+
+
+@functools.cache
+def _registered(group: str) -> Any:
+    """Looked up once: to search all installed packages takes longer than most questions."""
+    return entry_points(group=group)
 
 
 def _as_hinted(value: Any, hint: Any) -> Any:

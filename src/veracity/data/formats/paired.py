@@ -1,0 +1,45 @@
+"""Reviews and what people rewrote them to, so that the label flips (Kaushik et al. 2020)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..format import Format
+from ..readers import Row, Table
+
+_ROLES = ("original", "revised")
+
+
+@dataclass(frozen=True)
+class Paired(Format):
+    """Counterfactual pairs: `Sentiment`, `Text`, `batch_id`; of a pair the original is first."""
+
+    fields: ClassVar[frozenset[str]] = frozenset({"Sentiment", "Text", "batch_id"})
+
+    def records(self, table: Table) -> Iterator[Row]:
+        first: dict[str, int] = {}
+        seen: dict[str, int] = {}
+        for row in table.rows:
+            name = str(row.values.get("batch_id") or "")
+            if row.fault or not name:
+                yield Row(row.line, {}, row.fault or "expected a batch_id that names the pair")
+                continue
+            place = seen[name] = seen.get(name, 0) + 1
+            first.setdefault(name, row.line)
+            if place > len(_ROLES):
+                message = f"expected two rows of pair {name!r}; two stand above, from line "
+                yield Row(row.line, {}, f"{message}{first[name]}")
+                continue
+            text = row.values.get("Text")
+            yield Row(
+                row.line,
+                {
+                    "id": f"{name}-{_ROLES[place - 1]}",
+                    "text": text.replace("<br />", "\n") if isinstance(text, str) else text,
+                    "label": row.values.get("Sentiment"),
+                    "sample_type": "ori" if place == 1 else "adv",
+                    "partner": None if place == 1 else f"{name}-{_ROLES[0]}",
+                },
+            )

@@ -1,0 +1,322 @@
+"""Data built with people: the rules, and the way through all sheets."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from commands import run_command
+from conftest import WordWeights
+from veracity.core.errors import DataError
+from veracity.core.examples import Dataset, Example
+from veracity.core.inputs import Text
+from veracity.data import describe, load_data, read_text, validate, write_records
+from veracity.data.construction import (
+    KEPT,
+    LABELLED,
+    MARKED,
+    RATED,
+    TYPED,
+    WRITTEN,
+    accepted,
+    ask_ratings,
+    ask_rationales,
+    assemble,
+    assign_types,
+    by_model,
+    choose_twins,
+    judge,
+    sample_types,
+    sentiment_types,
+    snippets,
+)
+
+LEXICON = {"good": 1, "bad": -1}
+Fill = Callable[[dict[str, str]], dict[str, str] | list[dict[str, str]]]
+
+
+def fill(path: Path, how: Fill) -> None:
+    """What people do: open a sheet, fill it in, save it."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        reader = csv.DictReader(file)
+        columns = list(reader.fieldnames or ())
+        rows = [how(row) for row in reader]
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, columns)
+        writer.writeheader()
+        for row in rows:
+            writer.writerows(row if isinstance(row, list) else [row])
+
+
+def sheet(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def raw() -> Dataset:
+    made = {
+        "single": "good food number {}, so good",
+        "multiple": "food good, service bad, bill {}",
+        "obscure": "never again in {} years",
+    }
+    examples = [
+        Example(f"{kind}-{i}", read_text(text.format(i)), i % 2)
+        for kind, text in made.items()
+        for i in range(4)
+    ]
+    return Dataset("raw", ("0", "1"), tuple(examples))
+
+
+# ---- worked examples ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("ratings", "verdict"),
+    [((3, 3, 4), True), ((3, 4, 3), False), ((3, 2, 4), False), ((2, 4, 4), False)],
+)
+def test_ex_7_1_acceptance(ratings: tuple[int, int, int], verdict: bool) -> None:
+    named = dict(zip(("sufficient", "understandable", "compact"), ratings, strict=True))
+    assert accepted(named) == verdict
+
+
+def test_ex_7_2_sentiment_types() -> None:
+    polarity = {"food good": 1, "service bad": 0, "good food": 1, "good view": 1}
+
+    def classifier(parts: Sequence[Text]) -> list[int]:
+        return [polarity[part.text] for part in parts]
+
+    texts = ["food good, service bad", "good food, good view", "never again"]
+    found = sentiment_types(texts, {"good": 1, "bad": -1}, classifier)
+    assert found == ["multiple", "single", "obscure"]
+
+
+# ---- rules ----------------------------------------------------------------------------------
+
+
+def test_snippets_end_at_punctuation() -> None:
+    assert snippets("Good food, bad view! Well - no") == ["Good food", "bad view", "Well", "no"]
+    assert snippets("服务好，房间脏。") == ["服务好", "房间脏"]
+    assert snippets("well-made") == ["well-made"]
+
+
+def test_a_model_judges_all_snippets_at_once_and_neutral_ones_never() -> None:
+    model = WordWeights({"good": 5.0, "bad": -5.0}, bias=0.5)
+    texts = ["bad food, we came at noon", "good food, bad view"]
+    # the bias would call `we came at noon` positive, and the first text multiple
+    assert sentiment_types(texts, LEXICON, by_model(model)) == ["single", "multiple"]
+    assert model.texts_read == 3
+
+
+# ---- the way through ------------------------------------------------------------------------
+
+
+def to_labels(folder: Path, seed: int = 0) -> None:
+    """Up to texts that are labelled."""
+    assert assign_types(raw(), folder, lexicon=LEXICON) == {
+        "single": 4,
+        "multiple": 4,
+        "obscure": 4,
+    }
+    sample_types(folder, per_type=2, seed=seed)
+
+    def write(row: dict[str, str]) -> dict[str, str]:
+        able = row["adv_type"] in ("idr", "negative") and row["id"] != "obscure-0"
+        return row | {"twin": f"{row['adv_type']}, {row['text']}" if able else ""}
+
+    fill(folder / WRITTEN.name, write)
+    choose_twins(folder, seed=seed)
+    fill(folder / LABELLED.name, lambda row: row | {"label": "1", "sentiment_type": "single"})
+
+
+def test_from_raw_texts_to_records(tmp_path: Path) -> None:
+    to_labels(tmp_path)
+    originals = sheet(tmp_path / WRITTEN.name)
+    assert Counter(row["sentiment_type"] for row in originals) == dict.fromkeys(
+        ("single", "multiple", "obscure"), 10
+    )
+    pairs = sheet(tmp_path / LABELLED.name)
+    assert Counter(row["sample_type"] for row in pairs) == {
+        "ori": len(pairs) // 2,
+        "adv": len(pairs) // 2,
+    }
+    ask_rationales(tmp_path)
+    first = sheet(tmp_path / MARKED.name)[0]
+    assert first["numbered"].startswith("0:good 1:food")
+    # two sets for the first text, one for every other
+    fill(
+        tmp_path / MARKED.name,
+        lambda row: (
+            [row | {"words": "1, 0"}, row | {"words": "2"}]
+            if row["id"] == first["id"]
+            else row | {"words": "0"}
+        ),
+    )
+    assert ask_ratings(tmp_path) == {"sets": len(pairs) + 1}
+    shown = sheet(tmp_path / RATED.name)
+    assert (shown[0]["words"], shown[0]["rationale"]) == ("0 1", "good food")
+    good = {"sufficient": "3", "understandable": "4", "compact": "4"}
+    spoilt = shown[-1]["id"]
+    fill(
+        tmp_path / RATED.name,
+        lambda row: row | good | ({"compact": "3"} if row["id"] == spoilt else {}),
+    )
+    assert judge(tmp_path) == {"accepted": len(pairs), "rejected": 1}
+    data, waiting = assemble(tmp_path)
+    assert (len(data), waiting) == (len(pairs) - 2, 1)
+
+    returned = tmp_path / MARKED.in_turn(2)
+    (line,) = sheet(returned)
+    assert (line["id"], line["why"], line["words"]) == (spoilt, "was 0: compact 3", "")
+    fill(returned, lambda row: row | {"words": "1"})
+    ask_ratings(tmp_path, turn=2)
+    fill(tmp_path / RATED.in_turn(2), lambda row: row | good)
+    assert judge(tmp_path, turn=2) == {"accepted": 1, "rejected": 0}
+    assert not (tmp_path / MARKED.in_turn(3)).exists()
+
+    data, waiting = assemble(tmp_path, name="built")
+    assert (len(data), waiting) == (len(pairs), 0)
+    write_records(data, tmp_path / "built.jsonl")
+    again, faults = validate(tmp_path / "built.jsonl")
+    assert faults == [] and again is not None
+    assert again.fingerprint() == data.fingerprint()
+    example = next(e for e in data if e.id == first["id"])
+    assert [np.flatnonzero(m).tolist() for m in example.truths["rationale"]] == [[0, 1], [2]]
+    assert json.loads(example.facts["scores"])[0] == {k: int(v) for k, v in good.items()}
+    told = describe(again)
+    assert told["pairs"] == len(pairs) // 2
+    assert set(told["facts"]["adv_type"]) <= {"idr", "negative"}
+
+
+def test_equal_numbers_are_drawn_anew_for_each_seed(tmp_path: Path) -> None:
+    drawn = {}
+    for seed in (0, 0, 1):
+        folder = tmp_path / f"{seed}-{len(list(tmp_path.iterdir()))}"
+        to_labels(folder, seed)
+        drawn[folder.name] = [(r["id"], r["text"]) for r in sheet(folder / LABELLED.name)]
+    same, twin, other = drawn.values()
+    assert same == twin != other
+
+
+def test_corrections_of_people_count(tmp_path: Path) -> None:
+    assign_types(raw(), tmp_path, lexicon=LEXICON)
+    fill(tmp_path / TYPED.name, lambda row: row | {"corrected_type": "single"})
+    with pytest.raises(DataError, match="got only multiple 0, obscure 0"):
+        sample_types(tmp_path, per_type=1)
+    fill(tmp_path / TYPED.name, lambda row: row | {"corrected_type": "funny"})
+    with pytest.raises(DataError, match=r"(?s)line 2: expected a type of single, .* 2 more"):
+        sample_types(tmp_path, per_type=1)
+
+
+def test_all_raters_must_accept_and_sets_can_be_given_up(tmp_path: Path) -> None:
+    to_labels(tmp_path)
+    ask_rationales(tmp_path)
+    fill(tmp_path / MARKED.name, lambda row: row | {"words": "0"})
+    ask_ratings(tmp_path)
+    good = {"sufficient": "3", "understandable": "3", "compact": "4"}
+    first = sheet(tmp_path / RATED.name)[0]["id"]
+
+    def rate(row: dict[str, str]) -> list[dict[str, str]]:
+        low = {"sufficient": "2"} if row["id"] == first else {}
+        return [row | good, row | good | low]
+
+    fill(tmp_path / RATED.name, rate)
+    assert judge(tmp_path)["rejected"] == 1
+    assert sheet(tmp_path / MARKED.in_turn(2))[0]["why"] == "was 0: sufficient 2"
+    assert ask_ratings(tmp_path, turn=2) == {"sets": 0}
+    assert assemble(tmp_path)[1] == 1
+
+
+# ---- faults ---------------------------------------------------------------------------------
+
+
+def test_what_people_filled_in_is_never_written_over(tmp_path: Path) -> None:
+    to_labels(tmp_path)
+    steps: list[Callable[[], object]] = [
+        lambda: assign_types(raw(), tmp_path, lexicon=LEXICON),
+        lambda: sample_types(tmp_path, per_type=1),
+        lambda: choose_twins(tmp_path),
+    ]
+    for step in steps:
+        with pytest.raises(DataError, match="people may have filled it in"):
+            step()
+    with pytest.raises(DataError, match=r"5-ratings.csv is not there: do the step before"):
+        judge(tmp_path)
+
+
+def test_every_fault_of_a_sheet_is_told_with_its_line(tmp_path: Path) -> None:
+    to_labels(tmp_path)
+    fill(tmp_path / LABELLED.name, lambda row: row | {"label": ""} if row["partner"] else row)
+    with pytest.raises(DataError, match=r"(?s)line 3: the label is missing.*line 5: the label"):
+        ask_rationales(tmp_path)
+    fill(tmp_path / LABELLED.name, lambda row: row | {"label": "1"})
+    ask_rationales(tmp_path)
+    fill(tmp_path / MARKED.name, lambda row: row | {"words": "" if "-adv" in row["id"] else "99"})
+    with pytest.raises(
+        DataError, match=r"(?s)line 2: expected numbers of words.*line 3:.*got none"
+    ):
+        ask_ratings(tmp_path)
+    fill(tmp_path / MARKED.name, lambda row: row | {"words": "0"})
+    ask_ratings(tmp_path)
+    fill(tmp_path / RATED.name, lambda row: row | {"sufficient": "4", "compact": "4"})
+    with pytest.raises(DataError, match="line 2: expected sufficient to be rated from 1 to 3"):
+        judge(tmp_path)
+    assert not (tmp_path / KEPT.name).exists()
+
+
+def test_twins_that_are_none_are_refused(tmp_path: Path) -> None:
+    assign_types(raw(), tmp_path, lexicon=LEXICON)
+    sample_types(tmp_path, per_type=1)
+    with pytest.raises(DataError, match="at least one twin"):
+        choose_twins(tmp_path)
+    fill(tmp_path / WRITTEN.name, lambda row: row | {"twin": row["text"]})
+    with pytest.raises(DataError, match="line 2: the twin is the same text"):
+        choose_twins(tmp_path)
+    fill(tmp_path / WRITTEN.name, lambda row: row | {"twin": "很好"})
+    with pytest.raises(DataError, match="another language"):
+        choose_twins(tmp_path)
+    path = tmp_path / WRITTEN.name
+    path.write_text(path.read_text("utf-8").replace("adv_type", "kind", 1), "utf-8")
+    with pytest.raises(DataError, match="adv_type is missing"):
+        choose_twins(tmp_path)
+
+
+# ---- the command line -----------------------------------------------------------------------
+
+
+def test_build_verbs_lead_through_the_sheets(tmp_path: Path) -> None:
+    write_records(raw(), tmp_path / "raw.jsonl")
+
+    def build(*arguments: str) -> dict[str, str]:
+        done = run_command("data", "build", *arguments, "--json", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        told: dict[str, str] = json.loads(done.stdout)
+        return told
+
+    assert build("types", "raw.jsonl", "b")["written"] == "b/1-types.csv"
+    build("sample", "b", "--per-type", "1")
+    fill(tmp_path / "b" / WRITTEN.name, lambda row: row | {"twin": f"well, {row['text']}"})
+    build("twins", "b")
+    fill(
+        tmp_path / "b" / LABELLED.name,
+        lambda row: row | {"label": "0", "sentiment_type": row["sentiment_type"] or "obscure"},
+    )
+    build("rationales", "b")
+    fill(tmp_path / "b" / MARKED.name, lambda row: row | {"words": "0 2"})
+    build("ratings", "b")
+    good = {"sufficient": "3", "understandable": "3", "compact": "4"}
+    fill(tmp_path / "b" / RATED.name, lambda row: row | good)
+    build("judge", "b")
+    assert build("assemble", "b", "--out", "pairs.jsonl") == {
+        "written": "pairs.jsonl",
+        "pairs": 3,
+        "waiting": 0,
+    }
+    assert len(load_data(tmp_path / "pairs.jsonl")) == 6
+    early = run_command("data", "build", "sample", "nowhere", "--per-type", "1", cwd=tmp_path)
+    assert early.returncode == 2 and "do the step before" in early.stderr
