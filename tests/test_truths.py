@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -277,6 +278,15 @@ def test_words_behind_what_is_read_have_no_score(made: Splits) -> None:
     assert set(seen) == {"the", "film", "was"}
 
 
+def test_a_model_that_is_never_right_leaves_all_sets_empty(all_right: Any) -> None:
+    found = learnt_truth("gram_activation", all_right, texts(("good wrong", 1), ("bad wrong", 0)))
+    assert found.words == (frozenset(), frozenset())
+    assert found.scores == {}
+    assert (found.facts["documents"], found.facts["dropped"]) == (0, 2)
+    marked = found.marked(texts(("good film", 1)))
+    assert not marked.examples[0].truths[PSEUDO][0].any()
+
+
 def test_activation_finds_the_words_that_were_put_there(cnn: Any, made: Splits) -> None:
     cnn.train()
     found = learnt_truth("gram_activation", cnn, made.train)
@@ -421,13 +431,13 @@ def test_searching_and_fixing_lose_nothing(monkeypatch: pytest.MonkeyPatch) -> N
 
     for seed in range(6):
         cover = random_cover(np.random.default_rng(seed), 80, 70)
-        plain, _, _ = highs(cover, 20.0)
+        plain, _, _ = highs(cover, 600.0)
         monkeypatch.setattr(module, "SMALL", 400)
         rng = np.random.default_rng(0)
-        small = covered(cover, seconds=20, penalty=1e4, rng=rng, solver=highs)
+        small = covered(cover, seconds=600, penalty=1e4, rng=rng, solver=highs)
         monkeypatch.setattr(module, "SMALL", 0)
         monkeypatch.setattr(module, "STALE", 8)
-        large = covered(cover, seconds=20, penalty=1e4, rng=rng, solver=highs)
+        large = covered(cover, seconds=600, penalty=1e4, rng=rng, solver=highs)
         assert plain is not None
         for found in (small, large):
             assert found.proven
@@ -441,19 +451,65 @@ def test_a_search_without_time_to_prove_tells_its_gap(monkeypatch: pytest.Monkey
     import veracity.truths._covering as module
 
     monkeypatch.setattr(module, "SMALL", 0)
+    monkeypatch.setattr(module, "STALE", 8)
     cover = random_cover(np.random.default_rng(1), 120, 160)
 
     def never(cover: Cover, seconds: float) -> tuple[None, float, str]:
         return None, -np.inf, "time limit"
 
     rng = np.random.default_rng(0)
-    quick = covered(cover, seconds=1.5, penalty=1e6, rng=rng, solver=never)
-    exact = covered(cover, seconds=60, penalty=1e6, rng=rng, solver=highs)
+    quick = covered(cover, seconds=600, penalty=1e6, rng=rng, solver=never)
+    exact = covered(cover, seconds=600, penalty=1e6, rng=rng, solver=highs)
     assert exact.proven
     assert cover.fits(quick.chosen)
     assert quick.bound <= exact.cost + 1e-6 <= quick.cost + 2e-6
     assert quick.gap == pytest.approx((quick.cost - quick.bound) / quick.cost)
     assert quick.gap < 0.2
+
+
+def test_without_any_time_there_is_still_an_answer() -> None:
+    def never(cover: Cover, seconds: float) -> tuple[None, float, str]:
+        return None, -np.inf, "time limit"
+
+    found, answer, _ = sets_of(
+        [("good film", 1), ("bad film", 0), ("movie", 1), ("movie", 0)], solver=never
+    )
+    assert not answer.proven
+    assert len(answer.bare) == 1  # one of the two that contradict each other, and no other
+    assert answer.bare[0] in (2, 3)
+    assert "good" in found[1] and "bad" in found[0]
+    assert 0 <= answer.bound <= answer.cost
+
+
+def test_a_greedy_dead_end_is_left_again() -> None:
+    """Column 0 looks best, but is the rival of the only column that covers the last row."""
+    import veracity.truths._covering as module
+
+    rows = (frozenset({0, 1}), frozenset({0, 2}), frozenset({0, 3}), frozenset({5}))
+    cover = Cover(np.array([1.0, 2, 2, 2, 9, 1]), rows, (frozenset({0, 5}),))
+    assert module._greedy(cover, cover.costs) is None
+    end = time.perf_counter() + 600
+    found = module._found(cover, 0.0, np.zeros(6), end, np.random.default_rng(0))
+    assert found is not None
+    assert np.flatnonzero(found).tolist() == [1, 2, 3, 5]
+    without_answer = replace(cover, rivals=(frozenset({0, 5}), frozenset({1, 5})))
+    hopeless = replace(without_answer, rows=(*rows, frozenset({1, 0})))
+    assert module._found(hopeless, 0.0, np.zeros(6), end, np.random.default_rng(0)) is None
+
+
+def test_a_bound_without_time_for_the_linear_programme(monkeypatch: pytest.MonkeyPatch) -> None:
+    import scipy.optimize
+
+    import veracity.truths._covering as module
+
+    late = scipy.optimize.OptimizeResult(status=1)
+    monkeypatch.setattr(scipy.optimize, "linprog", lambda *_, **__: late)
+    for seed in range(5):
+        cover = random_cover(np.random.default_rng(seed), 60, 40)
+        relaxed = module._relaxed(cover, 1.0)
+        best, _, _ = highs(cover, 600.0)
+        assert relaxed is not None and best is not None
+        assert 0 < relaxed[0] <= cover.costs @ best + 1e-6
 
 
 def test_what_is_dropped_is_never_needed() -> None:
@@ -511,9 +567,7 @@ def test_the_words_that_a_programme_looks_at() -> None:
 
 
 def test_a_programme_finds_the_words_that_were_put_there(made: Splits) -> None:
-    found = learnt_truth(
-        "integer_program(words=300, seconds=20)", None, made.train.select(range(400))
-    )
+    found = learnt_truth("integer_program(words=300)", None, made.train.select(range(400)))
     negative, positive = found.words
     assert not negative & positive
     planted = set(POSITIVE), set(NEGATIVE)
@@ -529,7 +583,7 @@ def test_a_programme_finds_the_words_that_were_put_there(made: Splits) -> None:
 
 
 def test_the_hybrid_finds_them_too(cnn: Any, made: Splits) -> None:
-    spec = "hybrid(words=60, least=1, seconds=10)"
+    spec = "hybrid(words=60, least=1)"
     found = learnt_truth(spec, cnn, made.train.select(range(400)))
     assert found.facts["source"].startswith("hybrid(")
     negative, positive = found.words

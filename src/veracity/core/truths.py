@@ -22,6 +22,11 @@ PSEUDO = "pseudo"
 """The kind of truth masks that mark words which a source of truth holds to decide the label."""
 
 
+def spelt(word: str, cased: bool) -> str:
+    """A word as sets of words spell it."""
+    return word if cased else word.lower()
+
+
 @dataclass(frozen=True)
 class WordSets:
     """The words that decide each label, how strongly if that is known, and how they were found."""
@@ -46,11 +51,7 @@ class WordSets:
     def mask(self, words: Sequence[str], label: int) -> BoolArray:
         """Where the words of a label's set stand, every occurrence. → (words,)"""
         known = self.words[label]
-        return np.array([self.spelt(word) in known for word in words], dtype=np.bool_)
-
-    def spelt(self, word: str) -> str:
-        """A word as the sets spell it."""
-        return word if self.cased else word.lower()
+        return np.array([spelt(word, self.cased) in known for word in words], dtype=np.bool_)
 
     def marked(
         self, data: Dataset, kind: str = PSEUDO, *, by: Sequence[int] | None = None
@@ -77,15 +78,17 @@ class WordSets:
         return replace(example, truths={**example.truths, kind: (mask,)})
 
     def shares(self, data: Dataset) -> dict[str, float]:
-        """Per label, the share of the words of its texts that its set covers; NaN without words."""
+        """Per label, the share of the words of its texts that its set covers; 0 without words."""
         covered, total = np.zeros(len(self.labels)), np.zeros(len(self.labels))
         for e in data:
             covered[e.label] += self.mask(e.input.words, e.label).sum()
             total[e.label] += e.input.n_features
-        return {
-            name: float(covered[i] / total[i]) if total[i] else float("nan")
-            for i, name in enumerate(self.labels)
-        }
+        return {name: float(covered[i] / max(1.0, total[i])) for i, name in enumerate(self.labels)}
+
+    def told(self, train: Dataset, **facts: Any) -> WordSets:
+        """With how they were found, how many words there are and what share of texts they cover."""
+        sizes = dict(zip(self.labels, map(len, self.words), strict=True))
+        return replace(self, facts={**facts, "sizes": sizes, "covered": self.shares(train)})
 
     def save(self, path: Path) -> None:
         """One JSON file."""

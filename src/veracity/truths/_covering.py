@@ -19,7 +19,7 @@ from ..core.inputs import BoolArray, FloatArray, IntArray
 SMALL = 400
 """Programmes of no more columns go to the solver as they are."""
 
-SEARCH = 0.6
+SEARCH = 0.8
 """The share of the time in which better answers are searched before the rest is proven."""
 
 STALE = 80
@@ -82,8 +82,11 @@ class Answer:
     bound: float
     proven: bool
     bare: tuple[int, ...] = ()
-    slack: bool = False
-    """Whether rows were allowed to be left bare, since not all can be covered, or none knew how."""
+
+    @property
+    def slack(self) -> bool:
+        """Whether rows were left bare, since not all can be covered or no way was found in time."""
+        return bool(self.bare)
 
     @property
     def gap(self) -> float:
@@ -104,17 +107,17 @@ def covered(
     # a row that no column covers belongs to no part
     hopeless = penalty * sum(not row for row in cover.rows)
     cost = bound = hopeless
-    proven, slack = True, hopeless > 0
+    proven = True
     parts = components(cover)
     for i, columns in enumerate(parts):
         left = max(0.01, end - time.perf_counter()) * len(columns) / sum(map(len, parts[i:]))
         found = _solved(cover.part(columns), left, penalty, rng, solver)
         chosen[columns] = found.chosen[: len(columns)]
         cost, bound = cost + found.cost, bound + found.bound
-        proven, slack = proven and found.proven, slack or found.slack
+        proven = proven and found.proven
     taken = set(np.flatnonzero(chosen).tolist())
     bare = tuple(i for i, row in enumerate(cover.rows) if not row & taken)
-    return Answer(chosen, cost, bound, proven, bare, slack)
+    return Answer(chosen, cost, bound, proven, bare)
 
 
 def _solved(
@@ -139,7 +142,7 @@ def _solved(
     # a bare row says nothing of the rows that hold it, so here all rows count
     answer = _searched(part.with_slack(penalty), max(1.0, end - time.perf_counter()), rng, solver)
     assert answer is not None, "all rows may be left bare"
-    return replace(answer, slack=True)
+    return answer
 
 
 def _searched(
@@ -150,13 +153,12 @@ def _searched(
     free = np.ones(len(part.costs), dtype=np.bool_)
     best, bound = None, -np.inf
     if len(free) > SMALL:
-        relaxed = _relaxed(part, seconds)
+        relaxed = _relaxed(part, seconds / 2)
         if relaxed is None:
             return None
         bound, reduced = relaxed
-        best = _greedy(part, np.maximum(reduced, 0.0) + 0.05 * part.costs)
+        best = _found(part, bound, reduced, end - (1 - SEARCH) * seconds, rng)
         if best is not None:
-            best = _improved(part, best, bound, reduced, end - (1 - SEARCH) * seconds, rng)
             # a column whose reduced cost exceeds what can still be gained is in no better answer
             gain = float(part.costs @ best) - bound
             free = (reduced <= gain + ROUNDING) | best
@@ -166,8 +168,10 @@ def _searched(
         return _answer(part, best, bound, proven)
     columns = np.flatnonzero(free)
     exact, below, ended = solver(part.part(columns), max(0.01, left))
-    if ended == "infeasible" or (exact is None and best is None):
-        return None if best is None else _answer(part, best, float(part.costs @ best), True)
+    if exact is None and best is None and ended != "infeasible":
+        best = _greedy(part, part.costs)  # no time for more
+    if exact is None and best is None:
+        return None
     if exact is not None:
         candidate = np.zeros(len(free), dtype=np.bool_)
         candidate[columns[exact]] = True
@@ -176,7 +180,7 @@ def _searched(
         ):
             best = candidate
     assert best is not None
-    return _answer(part, best, max(bound, below), ended == "optimal")
+    return _answer(part, best, max(0.0, bound, below), ended == "optimal")
 
 
 def _answer(part: Cover, chosen: BoolArray, bound: float, proven: bool) -> Answer:
@@ -276,8 +280,29 @@ def _relaxed(part: Cover, seconds: float) -> tuple[float, FloatArray] | None:
     if found.status == 2:
         return None
     if found.status != 0:
-        return 0.0, np.zeros(n)  # nothing is known, which is a bound too
+        # no time: a row costs no less than its cheapest column's cost, shared by that one's rows
+        shared = part.costs / np.maximum(rows.sum(axis=0), 1)
+        return float(sum(shared[list(row)].min() for row in part.rows)), np.zeros(n)
     return float(found.fun), np.asarray(found.lower.marginals, dtype=np.float64)
+
+
+def _found(
+    part: Cover, bound: float, reduced: FloatArray, end: float, rng: np.random.Generator
+) -> BoolArray | None:
+    """The best answer that a search comes by; None if it leaves a row bare."""
+    prices = np.maximum(reduced, 0.0) + 0.05 * part.costs
+    start = _greedy(part, prices)
+    if start is not None:
+        return _improved(part, start, bound, reduced, end, rng)
+    # rivals were taken that some row needs: begin with bare rows, dear enough to be done away with
+    dear = 1.0 + float(part.costs.sum())
+    beside = np.full(len(part.rows), dear)
+    loose, prices = part.with_slack(dear), np.concatenate([prices, beside])
+    start = _greedy(loose, prices)
+    assert start is not None, "all rows may be left bare"
+    found = _improved(loose, start, bound, np.concatenate([reduced, beside]), end, rng)
+    n = len(part.costs)
+    return None if found[n:].any() else found[:n]
 
 
 def _greedy(part: Cover, prices: FloatArray) -> BoolArray | None:
@@ -323,11 +348,11 @@ def _improved(
 ) -> BoolArray:
     """Takes some columns out again and again, and solves what is then bare to the end.
 
-    Columns are taken out at random, and around a random row.
+    Columns are taken out at random, and around one of them, the dearer the likelier.
     """
     n = len(start)
     rows, rivals = _matrix(part.rows, n), _matrix(part.rivals, n)
-    promising = reduced <= np.quantile(reduced, 0.9)
+    promising = (reduced <= np.quantile(reduced, 0.9)) | start
     best, shares, stale, turn = start.copy(), [0.1, 0.1], 0, 0
     while time.perf_counter() < end and stale < STALE:
         cost = float(part.costs @ best)
@@ -338,8 +363,9 @@ def _improved(
         if kind:
             out = rng.permutation(taken)[:count]
         else:
-            near = np.zeros(len(part.rows))
-            near[rng.integers(len(near))] = 1.0
+            weights = part.costs[taken] + ROUNDING
+            centre = rng.choice(taken, p=weights / weights.sum())
+            near = rows @ (np.arange(n) == centre)
             for _ in range(2):
                 near = rows @ ((rows.T @ near) / (part.costs + 1))
             pull = (rows.T @ near)[taken] * rng.random(len(taken))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,7 +13,7 @@ import numpy as np
 from ..core.classifiers import Classifier
 from ..core.errors import DataError
 from ..core.examples import Dataset
-from ..core.truths import Truth, WordSets
+from ..core.truths import Truth, WordSets, spelt
 from ..engine.seeds import generator
 from ._covering import Answer, Cover, Solver, covered, highs, scip
 
@@ -58,8 +58,8 @@ class Programme(Truth):
     def learnt(self, model: Classifier | None, train: Dataset, *, seed: int) -> WordSets:
         started = time.perf_counter()
         vocabulary, scores = self.vocabulary(model, train)
-        known = set(vocabulary)
-        documents = [self.spelt(e.input.words) & known for e in train]
+        known = frozenset(vocabulary)
+        documents = [known.intersection(self.read(e.input.words)) for e in train]
         kept = [i for i, words in enumerate(documents) if len(words) >= self.least]
         if not kept:
             raise DataError(
@@ -78,34 +78,26 @@ class Programme(Truth):
             solver=SOLVERS[self.solver],
             rng=generator(seed, self.spec),
         )
-        found = WordSets(train.labels, sets, scores, self.cased)
-        facts = {
-            "source": self.spec,
-            "seconds": time.perf_counter() - started,
-            "status": "optimal" if answer.proven else "time limit",
-            "objective": touched([documents[i] for i in kept], labels, sets),
-            "cost": answer.cost,
-            "bound": answer.bound,
-            "gap": answer.gap,
-            "slack": answer.slack,
-            "violated": [train.examples[kept[i]].id for i in answer.bare],
-            "vocabulary": len(known),
-            "documents": len(kept),
-            "dropped": len(documents) - len(kept),
-            "sizes": dict(zip(train.labels, map(len, sets), strict=True)),
-            "covered": found.shares(train),
-        }
-        return WordSets(train.labels, sets, scores, self.cased, facts)
+        return WordSets(train.labels, sets, scores, self.cased).told(
+            train,
+            source=self.spec,
+            seconds=time.perf_counter() - started,
+            status="optimal" if answer.proven else "time limit",
+            objective=touched([documents[i] for i in kept], labels, sets),
+            cost=answer.cost,
+            bound=answer.bound,
+            gap=answer.gap,
+            slack=answer.slack,
+            violated=[train.examples[kept[i]].id for i in answer.bare],
+            vocabulary=len(known),
+            documents=len(kept),
+            dropped=len(documents) - len(kept),
+        )
 
-    def spelt(self, words: Sequence[str]) -> frozenset[str]:
-        """The different words of a document that may be looked at."""
-        spelt = (word if self.cased else word.lower() for word in words)
-        return frozenset(w for w in spelt if self.keep_punctuation or has_letter(w))
-
-
-def has_letter(word: str) -> bool:
-    """Whether a token is a word, not a number or a sign."""
-    return any(c.isalpha() for c in word)
+    def read(self, words: Iterable[str]) -> list[str]:
+        """The words of a document that may be looked at, as the sets spell them."""
+        found = (spelt(word, self.cased) for word in words)
+        return [w for w in found if self.keep_punctuation or any(c.isalpha() for c in w)]
 
 
 def decisive_words(

@@ -13,7 +13,7 @@ from ..core.classifiers import Classifier
 from ..core.errors import ModelError
 from ..core.examples import Dataset
 from ..core.inputs import BoolArray, FloatArray, Text
-from ..core.truths import Truth, WordSets
+from ..core.truths import Truth, WordSets, spelt
 from ..engine.asking import probabilities
 from ..engine.batches import by_length
 from ..engine.gradients import evaluating
@@ -63,17 +63,14 @@ class GramActivation(Truth):
             frozenset(words[i] for i in np.flatnonzero(inside[:, c]))
             for c in range(len(train.labels))
         )
-        found = WordSets(train.labels, sets, scores, self.cased)
-        facts = {
-            "source": self.spec,
-            "seconds": time.perf_counter() - started,
-            "vocabulary": len(scores),
-            "documents": documents,
-            "dropped": len(train) - documents,
-            "sizes": dict(zip(train.labels, map(len, sets), strict=True)),
-            "covered": found.shares(train),
-        }
-        return WordSets(train.labels, sets, scores, self.cased, facts)
+        return WordSets(train.labels, sets, scores, self.cased).told(
+            train,
+            source=self.spec,
+            seconds=time.perf_counter() - started,
+            vocabulary=len(scores),
+            documents=documents,
+            dropped=len(train) - documents,
+        )
 
     def scores(
         self, model: Classifier | None, train: Dataset
@@ -90,14 +87,13 @@ class GramActivation(Truth):
         maps = self.maps(network, [e.input for e in right], [e.label for e in right])
         place: dict[str, int] = {}
         seen: list[int] = []
+        labels = len(train.labels)
         for e, found in zip(right, maps, strict=True):
             # words behind what the network reads have no score
             for word in e.input.words[: len(found)]:
-                spelt = word if self.cased else word.lower()
-                seen.append(place.setdefault(spelt, len(place)))
-        labels = len(train.labels)
-        label = np.repeat([e.label for e in right], [len(found) for found in maps])
-        where = np.array(seen, dtype=np.int64) * labels + label.astype(np.int64)
+                row = place.setdefault(spelt(word, self.cased), len(place))
+                seen.append(row * labels + e.label)
+        where = np.array(seen, dtype=np.int64)
         size = len(place) * labels
         count = np.bincount(where, minlength=size)
         total = np.bincount(where, np.concatenate([np.zeros(0), *maps]), minlength=size)

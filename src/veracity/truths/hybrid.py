@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..core.classifiers import Classifier
 from ..core.examples import Dataset
-from ._programme import Programme, Scores, has_letter
+from ._programme import Programme, Scores
 from .gram_activation import GramActivation, Scale, convolution
 
 
@@ -28,8 +28,7 @@ class Hybrid(Programme):
             cased=self.cased,
         )
         scores, _ = activation.scores(model, train)
-        allowed = {w: s for w, s in scores.items() if self.keep_punctuation or has_letter(w)}
-        chosen = strongest(allowed, self.words)
+        chosen = strongest({word: scores[word] for word in self.read(scores)}, self.words)
         return chosen, {word: scores[word] for word in chosen}
 
 

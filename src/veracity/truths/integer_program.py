@@ -21,13 +21,8 @@ class IntegerProgram(Programme):
     """Which words are looked at: those whose TF-IDF is highest in sum, or in one document."""
 
     def vocabulary(self, model: Classifier | None, train: Dataset) -> tuple[Sequence[str], Scores]:
-        values = tf_idf([self._counts(e.input.words) for e in train], self.rule)
+        values = tf_idf([Counter(self.read(e.input.words)) for e in train], self.rule)
         return sorted(values, key=lambda word: (-values[word], word))[: self.words], {}
-
-    def _counts(self, words: Sequence[str]) -> Counter[str]:
-        allowed = self.spelt(words)
-        spelt = (word if self.cased else word.lower() for word in words)
-        return Counter(word for word in spelt if word in allowed)
 
 
 def tf_idf(documents: Sequence[Counter[str]], rule: Literal["sum", "max"]) -> dict[str, float]:
