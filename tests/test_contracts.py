@@ -26,6 +26,7 @@ from veracity.metrics import metrics
 from veracity.models.architectures import architectures
 from veracity.models.training import train
 from veracity.results.run import Run
+from veracity.truths import truths
 
 MODELS = (
     "cnn", "lstm", "attention_lstm", "hierarchical", "transformer", "rationale_rl", "rationale_cr",
@@ -35,6 +36,7 @@ REGISTRIES: dict[str, Registry[Any]] = {
     "metric": metrics,
     "model": architectures,
     "data": corpora,
+    "truth": truths,
 }
 
 # the smallest settings under which a method still does all that it does
@@ -197,7 +199,7 @@ def test_empty_and_one_word_texts(name: str, model_name: str, request: Any) -> N
 @pytest.mark.parametrize("metric_name", metrics.names())
 def test_metrics_bear_empty_and_one_word_texts(metric_name: str, cnn: Any, tmp_path: Path) -> None:
     texts = [Text("", ()), words("great"), words("a dull film")]
-    kinds = ("rationale", "planted")
+    kinds = ("rationale", "planted", "pseudo")
     data = Dataset(
         "odd",
         ("negative", "positive"),

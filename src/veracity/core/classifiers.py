@@ -133,6 +133,14 @@ class Convolutional(Differentiable, Protocol):
     def logits_of_maps(self, maps: Sequence[FeatureMap]) -> Tensor: ...  # (batch, labels)
 
 
+@runtime_checkable
+class Cutting(Classifier, Protocol):
+    """Reads only so many words of a text; what stands behind them decides nothing."""
+
+    @property
+    def most_words(self) -> int | None: ...  # None where all are read
+
+
 ABILITIES: dict[str, type] = {
     "probabilities": Classifier,
     "fast masking": Maskable,

@@ -27,6 +27,7 @@ from ..engine.memory import recalled
 from .architecture import Architecture
 from .embeddings import embedding_table
 from .vocabulary import PAD_ID, UNKNOWN_ID, Vocabulary
+from .windows import Filters
 
 WORTH_A_SHORT_CUT = 64
 """Fewer maskings of a text are read faster together with those of other texts."""
@@ -216,6 +217,18 @@ class ConvolutionalText(NeuralText):
 
     network: Any
 
+    @property
+    def most_words(self) -> int | None:
+        """How many words of a text are read; None for all."""
+        limit: int | None = self.network.length
+        return limit
+
+    @property
+    def filters(self) -> list[Filters]:
+        """What a method needs that shares a match out among the words of its n-gram."""
+        found: list[Filters] = self.network.filters
+        return found
+
     def rows_read(self, n_words: int) -> int:
         return int(max(min(n_words, self.network.length or n_words), self.network.fewest))
 
@@ -223,7 +236,7 @@ class ConvolutionalText(NeuralText):
         """Words behind the length that the network reads are there, but nothing is due to them."""
         whole = super().embed(inputs)
         read = torch.arange(whole.feature.shape[1], device=self.device)
-        limit = self.network.length or len(read)
+        limit = self.most_words or len(read)
         return replace(whole, feature=whole.feature & (read < limit))
 
     def feature_maps(self, embedded: Embedded) -> tuple[FeatureMap, ...]:

@@ -19,7 +19,7 @@ from ..core.inputs import FloatArray
 from .guarantees import LUCK, Reliance
 from .run import Cost, Run, timestamp, versions
 from .standings import Column, Standing, columns_of, compare_all
-from .statistics import cluster_intervals, wilson_interval
+from .statistics import cluster_intervals, wilson
 from .verdicts import listed
 
 FILE = "dryrun.json"
@@ -396,7 +396,9 @@ def _cell(
     together = np.concatenate(clusters)
     bounds = cluster_intervals(clusters)
     # where all drawn texts agree a bootstrap has no width, however few they are
-    shares = np.array([wilson_interval(column) for column in together[:, :-1].T])
+    shares = np.array(
+        [wilson(np.nansum(c), int((~np.isnan(c)).sum())) for c in together[:, :-1].T]
+    )
     bounds[:-1, 0] = np.fmin(bounds[:-1, 0], shares[:, 0])
     bounds[:-1, 1] = np.fmax(bounds[:-1, 1], shares[:, 1])
     chance = float(np.nanmean(together[:, -1]))

@@ -57,20 +57,6 @@ def cluster_intervals(
         return _percentiles(sums / counts, level)
 
 
-def wilson_interval(values: FloatArray, *, level: float = 0.95) -> tuple[float, float]:
-    """Of a share, told by values between 0 and 1; NaN ones are left out, and none tell nothing."""
-    from scipy.stats import norm
-
-    defined = values[~np.isnan(values)]
-    n = len(defined)
-    if not n:
-        return 0.0, 1.0
-    z, share = float(norm.isf((1 - level) / 2)), float(defined.mean())
-    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    return max(0.0, middle - half), min(1.0, middle + half)
-
-
 def _percentiles(found: FloatArray, level: float) -> FloatArray:
     """(draws, k) → (k, 2), each from the draws in which it is defined."""
     tail = (1 - level) / 2

@@ -162,11 +162,7 @@ class ConvolutionNetwork(nn.Module):
         self, words: Tensor, blank: Tensor, shown: BoolArray, *, delete: bool
     ) -> Tensor:
         """Looks windows up instead of convolving every masking anew."""
-        filters = [
-            Filters(c.weight.detach(), cast(Tensor, c.bias).detach(), *self.around(w))
-            for w, c in zip(self.widths, self._layers, strict=True)
-        ]
-        windows = Windows(filters, least=self.fewest, most=self.length)
+        windows = Windows(self.filters, least=self.fewest, most=self.length)
         return self._decide(torch.relu_(windows.pooled(words, blank, shown, delete=delete)))
 
     def stretched(self, values: Tensor, present: Tensor) -> Tensor:
@@ -175,6 +171,14 @@ class ConvolutionNetwork(nn.Module):
 
     def logits_along(self, units: Tensor) -> Tensor:
         return self._decide(torch.relu(units + self._bias))
+
+    @property
+    def filters(self) -> list[Filters]:
+        """The filters of each width, as they are."""
+        return [
+            Filters(c.weight.detach(), cast(Tensor, c.bias).detach(), *self.around(w))
+            for w, c in zip(self.widths, self._layers, strict=True)
+        ]
 
     @property
     def _layers(self) -> Iterable[nn.Conv1d]:

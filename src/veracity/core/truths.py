@@ -1,0 +1,126 @@
+"""What is held to decide each label, learnt from data or from a model: pseudo ground truth."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .classifiers import Classifier
+from .errors import DataError
+from .examples import Dataset, Example
+from .files import written_whole
+from .inputs import BoolArray
+from .plugins import Plugin
+
+PSEUDO = "pseudo"
+"""The kind of truth masks that mark words which a source of truth holds to decide the label."""
+
+
+def spelt(word: str, cased: bool) -> str:
+    """A word as sets of words spell it."""
+    return word if cased else word.lower()
+
+
+@dataclass(frozen=True)
+class WordSets:
+    """The words that decide each label, how strongly if that is known, and how they were found."""
+
+    labels: tuple[str, ...]
+    words: tuple[frozenset[str], ...]
+    """A set per label; words are in lower case unless they are cased."""
+    scores: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    """A score per label for every word that was looked at; empty where the source gives none."""
+    cased: bool = False
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """How they were found, in what JSON can hold."""
+
+    def __post_init__(self) -> None:
+        if len(self.words) != len(self.labels):
+            raise ValueError(
+                f"expected a set of words per label ({len(self.labels)}), got {len(self.words)}"
+            )
+        if any(len(row) != len(self.labels) for row in self.scores.values()):
+            raise ValueError(f"expected {len(self.labels)} scores per word, one for each label")
+
+    def mask(self, words: Sequence[str], label: int) -> BoolArray:
+        """Where the words of a label's set stand, every occurrence. → (words,)"""
+        known = self.words[label]
+        return np.array([spelt(word, self.cased) in known for word in words], dtype=np.bool_)
+
+    def marked(
+        self, data: Dataset, kind: str = PSEUDO, *, by: Sequence[int] | None = None
+    ) -> Dataset:
+        """The data with one mask more per example: the words of the set of its label, or of the
+        label that `by` names for it, such as the predicted one."""
+        if data.labels != self.labels:
+            raise DataError(
+                f"expected data with the labels {', '.join(self.labels)}, which these words were "
+                f"learnt for; {data.name} has {', '.join(data.labels)}"
+            )
+        chosen = [e.label for e in data] if by is None else by
+        if len(chosen) != len(data):
+            raise DataError(f"expected a label per example ({len(data)}), got {len(chosen)}")
+        return replace(
+            data,
+            examples=tuple(
+                self._with_mask(e, kind, label) for e, label in zip(data, chosen, strict=True)
+            ),
+        )
+
+    def _with_mask(self, example: Example, kind: str, label: int) -> Example:
+        mask = self.mask(example.input.words, label)
+        return replace(example, truths={**example.truths, kind: (mask,)})
+
+    def shares(self, data: Dataset) -> dict[str, float]:
+        """Per label, the share of the words of its texts that its set covers; 0 without words."""
+        covered, total = np.zeros(len(self.labels)), np.zeros(len(self.labels))
+        for e in data:
+            covered[e.label] += self.mask(e.input.words, e.label).sum()
+            total[e.label] += e.input.n_features
+        return {name: float(covered[i] / max(1.0, total[i])) for i, name in enumerate(self.labels)}
+
+    def told(self, train: Dataset, **facts: Any) -> WordSets:
+        """With how they were found, how many words there are and what share of texts they cover."""
+        sizes = dict(zip(self.labels, map(len, self.words), strict=True))
+        return replace(self, facts={**facts, "sizes": sizes, "covered": self.shares(train)})
+
+    def save(self, path: Path) -> None:
+        """One JSON file."""
+        content = {
+            "labels": self.labels,
+            "words": [sorted(words) for words in self.words],
+            "scores": {word: self.scores[word] for word in sorted(self.scores)},
+            "cased": self.cased,
+            "facts": self.facts,
+        }
+        with written_whole(path) as file:
+            file.write(json.dumps(content, ensure_ascii=False, indent=1).encode())
+
+    @classmethod
+    def load(cls, path: Path) -> WordSets:
+        """What `save` wrote."""
+        try:
+            content = json.loads(path.read_text("utf-8"))
+            return cls(
+                tuple(content["labels"]),
+                tuple(frozenset(words) for words in content["words"]),
+                {word: tuple(row) for word, row in content["scores"].items()},
+                bool(content["cased"]),
+                content["facts"],
+            )
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise DataError(f"expected a file of word sets at {path}; {error}") from error
+
+
+class Truth(Plugin, ABC):
+    """A source of pseudo ground truth: which words decide each label."""
+
+    @abstractmethod
+    def learnt(self, model: Classifier | None, train: Dataset, *, seed: int) -> WordSets:
+        """The words of each label; sources that look at texts alone need no model."""

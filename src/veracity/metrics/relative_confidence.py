@@ -1,0 +1,95 @@
+"""How sure a model stays when the words held to decide are taken away (SPEC 5.10)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..core.inputs import BoolArray, Hiding
+from ..core.metrics import Case, Quantity, Row, TruthMetric, means
+from ..core.truths import PSEUDO
+from ..engine.asking import masked_probabilities
+
+
+@dataclass(frozen=True)
+class RelativeConfidence(TruthMetric):
+    """The model's confidence without the words of a source of truth: tests the source."""
+
+    purpose: ClassVar[str] = "know whether the model needs the words held to decide"
+    of_model: ClassVar[bool] = True
+    usual_truths: ClassVar[tuple[str, ...]] = (PSEUDO,)
+    quantities: ClassVar[Mapping[str, Quantity]] = {
+        "printed": Quantity("confidence less its relative fall, as printed", "lower", True),
+        "ratio": Quantity("1 less the relative fall of the confidence", "lower"),
+        "bounded": Quantity("the lower of the confidences before and after", "lower"),
+        "confidence": Quantity("confidence in the whole text: printed, with nothing removed"),
+        "removed": Quantity("share of words removed"),
+    }
+
+    truth: str = PSEUDO
+    hiding: Hiding = Hiding.DELETE
+
+    def score(self, cases: Sequence[Case]) -> list[Row]:
+        """Only documents that the model gets right are asked about."""
+        blank = dict.fromkeys((*self.quantities, "words", "taken"), float("nan"))
+        rows: list[Row] = [blank if self._known(case) is not None else {} for case in cases]
+        right = [
+            (i, case, known)
+            for i, case in enumerate(cases)
+            if (known := self._known(case)) is not None
+            and len(known)
+            and int(np.argmax(case.probabilities)) == case.example.label
+        ]
+        asked = [(i, case, known) for i, case, known in right if known.any()]
+        answers = (
+            masked_probabilities(
+                cases[0].model,
+                [case.example.input for _, case, _ in asked],
+                [~known[None] for _, _, known in asked],
+                self.hiding,
+            )
+            if asked
+            else []
+        )
+        without = {i: row[0] for (i, _, _), row in zip(asked, answers, strict=True)}
+        for i, case, known in right:
+            label = case.example.label
+            before = float(case.probabilities[label])
+            after = float(without[i][label]) if i in without else before
+            rows[i] = {
+                **relative_confidence(before, after),
+                "confidence": before,
+                "removed": float(known.mean()),
+                "words": float(len(known)),
+                "taken": float(known.sum()),
+            }
+        return rows
+
+    def _known(self, case: Case) -> BoolArray | None:
+        masks = case.example.truths.get(self.truth)
+        return np.logical_or.reduce(masks) if masks else None
+
+    def summary(self, rows: Sequence[Row]) -> Row:
+        """Means over documents, and the share removed of all words together."""
+        found = means(rows)
+        words, taken = (
+            float(np.nansum([row.get(name, np.nan) for row in rows])) for name in ("words", "taken")
+        )
+        found["pooled_removed"] = taken / words if words else float("nan")
+        return found
+
+    def row(self, case: Case, masks: Sequence[BoolArray]) -> Row:
+        return self.score([case])[0]
+
+
+def relative_confidence(before: float, after: float) -> dict[str, float]:
+    """The three forms; confidence cannot be 0, since the label is the predicted one."""
+    fall = max(0.0, before - after)
+    return {
+        "printed": before - fall / before,
+        "ratio": 1 - fall / before,
+        "bounded": before - fall,
+    }

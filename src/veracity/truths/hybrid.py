@@ -1,0 +1,37 @@
+"""The integer programme over the words that matter most to a model (SPEC 6.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..core.classifiers import Classifier
+from ..core.examples import Dataset
+from ._programme import Programme, Scores
+from .gram_activation import GramActivation, Scale, convolution
+
+
+@dataclass(frozen=True)
+class Hybrid(Programme):
+    """Sets of words by an integer programme over the words that a convolution answers to most."""
+
+    scale: Scale = "document"
+    mean_grams: bool = False
+    sum_filters: bool = False
+
+    def vocabulary(self, model: Classifier | None, train: Dataset) -> tuple[Sequence[str], Scores]:
+        convolution(model, self.spec)
+        activation = GramActivation(
+            scale=self.scale,
+            mean_grams=self.mean_grams,
+            sum_filters=self.sum_filters,
+            cased=self.cased,
+        )
+        scores, _ = activation.scores(model, train)
+        chosen = strongest({word: scores[word] for word in self.read(scores)}, self.words)
+        return chosen, {word: scores[word] for word in chosen}
+
+
+def strongest(scores: Scores, count: int) -> list[str]:
+    """The words with the highest score for any label; ties in alphabetical order."""
+    return sorted(scores, key=lambda word: (-max(scores[word]), word))[:count]
