@@ -396,9 +396,7 @@ def _cell(
     together = np.concatenate(clusters)
     bounds = cluster_intervals(clusters)
     # where all drawn texts agree a bootstrap has no width, however few they are
-    shares = np.array(
-        [wilson(np.nansum(c), int((~np.isnan(c)).sum())) for c in together[:, :-1].T]
-    )
+    shares = np.array([wilson(np.nansum(c), int((~np.isnan(c)).sum())) for c in together[:, :-1].T])
     bounds[:-1, 0] = np.fmin(bounds[:-1, 0], shares[:, 0])
     bounds[:-1, 1] = np.fmax(bounds[:-1, 1], shares[:, 1])
     chance = float(np.nanmean(together[:, -1]))
