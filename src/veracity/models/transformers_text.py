@@ -131,8 +131,9 @@ class TransformerText(nn.Module):
 
     def save(self, folder: Path) -> None:
         """The folder that `transformers` itself writes, so that it loads anywhere."""
-        self.model.save_pretrained(folder, safe_serialization=True)
-        self.tokenizer.save_pretrained(folder)
+        with _silent():
+            self.model.save_pretrained(folder, safe_serialization=True)
+            self.tokenizer.save_pretrained(folder)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Travels as configuration and weights: the library registers what a class can show when
