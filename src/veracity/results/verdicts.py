@@ -43,7 +43,8 @@ def _verdict(s: Standing) -> Verdict:
         )
         return Verdict(s.model, s.purpose, s.metric, s.name, sentence, None, ())
     tied = tuple(e.method for e in near)
-    quantity = f"{s.metric} {s.name.replace('_', ' ')}"
+    words = s.name.replace("_", " ")
+    quantity = words if words.startswith(s.metric) else f"{s.metric} {words}"
     sentence = f"To {s.purpose}, use {best.method}: {quantity} {_figure(best)}."
     if tied:
         sentence += f" Not told apart from it: {listed(tied)}."
