@@ -139,6 +139,14 @@ def test_nothing_planted_is_told(tmp_path: Path) -> None:
     assert known is not None and known.required - known.bound < 0.1
 
 
+def test_a_recipe_writes_over_nothing_of_others(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "report.html").write_text("my thesis")
+    result = run_command("run", "planted_text", "--scale", "smoke", "--out", "mine", cwd=tmp_path)
+    assert result.returncode == 2 and "holds other files" in result.stderr
+    assert (tmp_path / "mine" / "report.html").read_text() == "my thesis"
+
+
 # ---- marks ----------------------------------------------------------------------------------
 
 

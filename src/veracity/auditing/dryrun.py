@@ -16,9 +16,9 @@ from ..changes import changes as known_changes
 from ..changes._planting import Planting
 from ..changes.reassign import Reassign
 from ..core.changes import PLANTED
-from ..core.errors import DataError, ModelError, PluginError, RunError
+from ..core.errors import DataError, ModelError, PluginError
 from ..core.examples import Dataset
-from ..core.files import LOCK, sole_writer
+from ..core.files import check_own, sole_writer
 from ..core.plugins import format_spec, nearest, parse_spec, split_specs
 from ..data import sampled, split
 from ..engine.executors import Local
@@ -525,7 +525,7 @@ def dryrun(
 
 def carried_out(plan: Plan, *, workers: int = 1, watch: Watcher = lambda _: None) -> Rehearsal:
     """Makes the trials that are missing, each written down as soon as it is done."""
-    _check_place(plan.folder)
+    check_own(plan.folder, FILE, "one of our dry runs")
     with sole_writer(plan.folder):
         record = DryRun.start(plan.folder, plan.asked())
         jobs = [job for job in plan.jobs if job.name not in record.done]
@@ -538,18 +538,6 @@ def carried_out(plan: Plan, *, workers: int = 1, watch: Watcher = lambda _: None
             record = record.with_trial(trial)
             steps.finish(f"{trial.name}: {trial.status}")
     return Rehearsal(record, len(jobs), reused)
-
-
-def _check_place(folder: Path) -> None:
-    if (folder / FILE).exists() or not folder.exists():
-        return
-    if not folder.is_dir():
-        raise RunError(f"expected {folder} to be a folder; it is a file. Choose another place")
-    if any(p.name != LOCK and p.suffix != ".part" for p in folder.iterdir()):
-        raise RunError(
-            f"expected {folder} to be a new or empty folder or one of our dry runs; it holds other "
-            "files. Choose another folder"
-        )
 
 
 class _Steps:

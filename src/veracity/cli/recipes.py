@@ -29,13 +29,13 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Do a paper's experiments and show its tables beside ours; resumes when given again."""
-    from ..core.files import sole_writer
+    from ..core.files import check_own, sole_writer
     from ..recipes.papers import recipes
     from ..reports.findings import print_findings, write_findings
 
     chosen = recipes.make(recipe)
     folder = out or Path("runs") / f"{chosen.plugin_name()}-{scale}"
-    _check_place(folder)
+    check_own(folder, "steps", "one of our experiments")
     with Bars(as_json) as bars, sole_writer(folder):
         found = chosen.run(
             folder,
@@ -53,17 +53,3 @@ def run(
         return
     print_findings(stdout(), found)
     print(report)
-
-
-def _check_place(folder: Path) -> None:
-    """Nothing of somebody else is written over."""
-    from ..core.errors import RunError
-    from ..core.files import LOCK
-
-    if not folder.exists() or (folder / "steps").is_dir():
-        return
-    if not folder.is_dir() or any(p.name != LOCK for p in folder.iterdir()):
-        raise RunError(
-            f"expected {folder} to be a new or empty folder or one of our experiments; it holds "
-            "other things. Choose another --out"
-        )

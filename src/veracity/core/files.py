@@ -60,6 +60,20 @@ def sole_writer(folder: Path) -> Iterator[None]:
         yield
 
 
+def check_own(folder: Path, sign: str, what: str) -> None:
+    """Nothing of somebody else is written over: a folder must be new, empty, or hold the sign of
+    our own work."""
+    if not folder.exists() or (folder / sign).exists():
+        return
+    if not folder.is_dir():
+        raise RunError(f"expected {folder} to be a folder; it is a file. Choose another place")
+    if any(p.name != LOCK and p.suffix != ".part" for p in folder.iterdir()):
+        raise RunError(
+            f"expected {folder} to be a new or empty folder or {what}; it holds other files. "
+            "Choose another folder"
+        )
+
+
 def _sync_folder(folder: Path) -> None:
     """Make the rename itself survive a power cut, where the system can."""
     with contextlib.suppress(OSError):
