@@ -131,6 +131,11 @@ def audit(
     fitted = fit_labels(load_data(data), models)
     chosen_explainers, skipped, lessons = _explainers(methods, models, train, seed)
     chosen_metrics = _metrics(metrics, fitted)
+    if target == "gold" and not fitted.labelled:
+        raise DataError(
+            f"{fitted.name} has no labels to explain. Leave --target out: then what the model "
+            "answers is explained"
+        )
     trusted = {
         name: (reliance or {}).get(name) or reliance_of(m, fitted) for name, m in models.items()
     }
@@ -320,16 +325,23 @@ def _metrics(metrics: str | Sequence[str | Metric], data: Dataset) -> list[Metri
     asked = known_metrics.names() if everything else _each(metrics)
     made = [known_metrics.make(spec) for spec in asked]
     if everything:
-        made = [kind for m in made for kind in _for_all_truths(m, data)]
+        made = [kind for m in made if m.usual for kind in _for_all_truths(m, data)]
     chosen = list({m.spec: m for m in made}.values())
     paired = bool(data.pairs)
     kept = [
         m
         for m in chosen
-        if m.truth_kind in (None, *data.truth_kinds) and (paired or not m.of_pairs)
+        if m.truth_kind in (None, *data.truth_kinds)
+        and (paired or not m.of_pairs)
+        and (data.labelled or not m.of_labels)
     ]
     if len(kept) < len(chosen) and not everything:
         missing = next(m for m in chosen if m not in kept)
+        if missing.of_labels and not data.labelled:
+            raise DataError(
+                f"{missing.spec} needs to know which label is right; {data.name} has no labels. "
+                "Leave this metric out"
+            )
         if missing.of_pairs and not paired:
             raise DataError(
                 f"{missing.spec} compares texts with their adversarial twins; {data.name} holds no "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -122,9 +123,7 @@ class Work:
         return _Done(job, computed + scored, reused + 1 - computed)
 
     def _explain(self, job: _Job, examples: list[Example]) -> _Done:
-        assert job.explainer is not None
-        named = self.explainers[job.explainer]
-        explainer = self.fitted.get((job.model, named.spec), named)
+        explainer = self._explainer(job)
         path = self.run.attribution_part(job.model, explainer.spec, job.batch)
         inputs = [e.input for e in examples]
         computed = 0
@@ -173,7 +172,10 @@ class Work:
             model = self.models[job.model]
             answers = self._answers(job, examples)
             cases = with_originals(
-                [Case(e, model, row, a) for e, row, a in zip(examples, answers, found, strict=True)]
+                [
+                    Case(e, model, row, a, again=partial(self._again, job, e, a.target))
+                    for e, row, a in zip(examples, answers, found, strict=True)
+                ]
             )
             for metric, part in missing:
                 # metrics ask much the same of different methods; methods themselves do not share,
@@ -183,6 +185,22 @@ class Work:
                 named = [(e.id, row) for e, row in zip(examples, rows, strict=True)]
                 self.run.write_scores(part, job.model, explainer, metric.spec, named)
         return len(missing), len(parts) - len(missing)
+
+    def _explainer(self, job: _Job) -> Explainer:
+        assert job.explainer is not None
+        named = self.explainers[job.explainer]
+        return self.fitted.get((job.model, named.spec), named)
+
+    def _again(self, job: _Job, example: Example, target: int) -> Attribution:
+        (found,) = attributions(
+            self._explainer(job),
+            self.models[job.model],
+            [example.input],
+            [target],
+            [example.id],
+            self.seed,
+        )
+        return found
 
     def _answers(self, job: _Job, examples: Sequence[Example]) -> FloatArray:
         rows = read_table(self.run.prediction_part(job.model, job.batch)).to_pydict()

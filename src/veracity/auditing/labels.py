@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from ..core.classifiers import Classifier
 from ..core.errors import DataError, ModelError
-from ..core.examples import Dataset
+from ..core.examples import UNLABELLED, Dataset
 
 
 def fit_labels(data: Dataset, models: Mapping[str, Classifier]) -> Dataset:
@@ -21,9 +21,25 @@ def fit_labels(data: Dataset, models: Mapping[str, Classifier]) -> Dataset:
             f"the models {' and '.join(orders.values())} give the same labels in different "
             "orders, so one column would mean two things. Audit them in separate runs"
         )
+    if not data.labelled:
+        return _without_labels(data, models)
     for name, model in models.items():
         data = _fit_labels(data, name, model.labels)
     return data
+
+
+def _without_labels(data: Dataset, models: Mapping[str, Classifier]) -> Dataset:
+    """Data that nobody labelled, under the labels that the models answer and one more."""
+    if len({tuple(m.labels) for m in models.values()}) > 1:
+        raise ModelError(
+            f"{data.name} has no labels, and the models {' and '.join(models)} answer different "
+            "ones. Audit them in separate runs"
+        )
+    answered = tuple(next(iter(models.values())).labels)
+    if UNLABELLED in answered:
+        raise ModelError(f"a label named {UNLABELLED!r} stands for none. Rename it in the model")
+    examples = tuple(dataclasses.replace(e, label=len(answered)) for e in data)
+    return dataclasses.replace(data, labels=(*answered, UNLABELLED), examples=examples)
 
 
 def _fit_labels(data: Dataset, name: str, labels: Sequence[str]) -> Dataset:

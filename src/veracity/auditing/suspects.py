@@ -134,6 +134,8 @@ def suspects(
     explainer = known_explainers.make(method or usual_method(loaded))
     check_ability(explainer, loaded)
     part = sampled(fit_labels(load_data(data), {name: loaded}), limit, seed=seed)
+    if not part.labelled:
+        raise DataError(f"{part.name} has no labels; what a word should weigh is told by them")
     words = Words.of([e.input for e in part])
     looks = Looks.of(words, least=least_texts)
     if not len(looks):

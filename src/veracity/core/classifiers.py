@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -71,6 +72,15 @@ class Stretching(Differentiable, Protocol):
     def stretched(self, embedded: Embedded) -> Tensor: ...  # (batch, units)
 
     def logits_along(self, units: Tensor) -> Tensor: ...  # (points, units) → (points, labels)
+
+
+@runtime_checkable
+class Movable(Differentiable, Protocol):
+    """Lets the embeddings of a text be moved for a while, whoever asks about it in whatever way."""
+
+    def moved(
+        self, text: Text, by: FloatArray
+    ) -> AbstractContextManager[None]: ...  # by (pieces of words, size)
 
 
 @runtime_checkable

@@ -9,6 +9,9 @@ from dataclasses import dataclass, field, replace
 
 from .inputs import BoolArray, Text
 
+UNLABELLED = "unlabelled"
+"""The last label of data that nobody labelled: no model answers it."""
+
 
 @dataclass(frozen=True)
 class Example:
@@ -46,6 +49,11 @@ class Dataset:
         """How many examples each label has."""
         counts = Counter(example.label for example in self.examples)
         return {name: counts[i] for i, name in enumerate(self.labels)}
+
+    @property
+    def labelled(self) -> bool:
+        """Whether somebody said what is right."""
+        return UNLABELLED not in self.labels
 
     @property
     def pairs(self) -> tuple[tuple[Example, Example], ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -30,6 +30,14 @@ class Case:
     original: Case | None = None
     """Of an adversarial twin: its original by the same method; None where there is none."""
 
+    again: Callable[[], Attribution] | None = None
+    """Explains the input once more, by the same method with the same random numbers."""
+
+    @property
+    def right(self) -> bool:
+        """Whether the model answers the label of the example."""
+        return int(np.argmax(self.probabilities)) == self.example.label
+
 
 @dataclass(frozen=True)
 class Quantity:
@@ -54,6 +62,12 @@ class Metric(Plugin, ABC):
 
     of_pairs: ClassVar[bool] = False
     """True when twins are compared with their originals: without pairs it is not defined."""
+
+    of_labels: ClassVar[bool] = False
+    """True when it matters which label is right: without labels it is not defined."""
+
+    usual: ClassVar[bool] = True
+    """False for what takes so long that it is done only where it is named."""
 
     @property
     def truth_kind(self) -> str | None:

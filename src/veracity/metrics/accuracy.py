@@ -17,6 +17,7 @@ class Accuracy(Metric):
 
     purpose: ClassVar[str] = "know how often the model is right"
     of_model: ClassVar[bool] = True
+    of_labels: ClassVar[bool] = True
     quantities: ClassVar[Mapping[str, Quantity]] = {
         "correct": Quantity("whether the predicted label is the given one", "higher", True),
         "gold": Quantity("the given label"),
@@ -26,7 +27,7 @@ class Accuracy(Metric):
     def score(self, cases: Sequence[Case]) -> list[Row]:
         return [
             {
-                "correct": float(case.example.label == int(np.argmax(case.probabilities))),
+                "correct": float(case.right),
                 "gold": float(case.example.label),
                 "predicted": float(np.argmax(case.probabilities)),
             }

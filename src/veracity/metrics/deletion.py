@@ -92,10 +92,14 @@ class Deletion(Metric):
         steps = len(grid) - 1
         coming, (rest,), going, left = np.split(answers, (steps, steps + 1, 2 * steps + 1))
         shares = np.array(grid) / n
+        label = case.example.label
         told = [
             value
             for p in left[: len(counts)]
-            for value in (float(int(np.argmax(p)) == case.example.label), float(p[target]))
+            for value in (
+                float(int(np.argmax(p)) == label) if label < len(p) else float("nan"),
+                float(p[target]),
+            )
         ]
         return {
             "deletion_area": area(shares, np.array([whole, *going[:, target]])),

@@ -20,6 +20,7 @@ class RelativeConfidence(TruthMetric):
 
     purpose: ClassVar[str] = "know whether the model needs the words held to decide"
     of_model: ClassVar[bool] = True
+    of_labels: ClassVar[bool] = True
     usual_truths: ClassVar[tuple[str, ...]] = (PSEUDO,)
     quantities: ClassVar[Mapping[str, Quantity]] = {
         "printed": Quantity("confidence less its relative fall, as printed", "lower", True),
@@ -39,9 +40,7 @@ class RelativeConfidence(TruthMetric):
         right = [
             (i, case, known)
             for i, case in enumerate(cases)
-            if (known := self._known(case)) is not None
-            and len(known)
-            and int(np.argmax(case.probabilities)) == case.example.label
+            if (known := self._known(case)) is not None and len(known) and case.right
         ]
         asked = [(i, case, known) for i, case, known in right if known.any()]
         answers = (

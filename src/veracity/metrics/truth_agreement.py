@@ -22,6 +22,7 @@ class TruthAgreement(TruthMetric):
     """Precision, recall and Cohen's kappa of the words that a method calls important."""
 
     purpose: ClassVar[str] = "mark the words that a source of truth holds to decide"
+    of_labels: ClassVar[bool] = True
     usual_truths: ClassVar[tuple[str, ...]] = (PSEUDO,)
     quantities: ClassVar[Mapping[str, Quantity]] = {
         "kappa": Quantity("agreement with the truth beyond chance (Cohen's kappa)", "higher", True),
@@ -48,11 +49,10 @@ class TruthAgreement(TruthMetric):
 
     def row(self, case: Case, masks: Sequence[BoolArray]) -> Row:
         known = np.logical_or.reduce(masks)
-        right = int(np.argmax(case.probabilities)) == case.example.label
         read = len(known)
         if isinstance(case.model, Cutting) and self.cut == "left_out":
             read = min(read, case.model.most_words or read)
-        if not read or not (right or self.documents == "all"):
+        if not read or not (case.right or self.documents == "all"):
             return dict.fromkeys((*self.quantities, *COUNTS), float("nan"))
         known = known[:read]
         chosen = self.important(case.attribution.scores[:read], known)

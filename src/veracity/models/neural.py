@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -23,9 +24,10 @@ from ..core.files import written_whole
 from ..core.inputs import Alignment, BoolArray, FloatArray, Hiding, IntArray, Text
 from ..engine.batches import by_length
 from ..engine.gradients import evaluating
-from ..engine.memory import recalled
+from ..engine.memory import recalled, remembering
 from .architecture import Architecture
 from .embeddings import embedding_table
+from .moving import MovedEmbedding
 from .vocabulary import PAD_ID, UNKNOWN_ID, Vocabulary
 from .windows import Filters
 
@@ -48,11 +50,12 @@ class NeuralText(nn.Module):
         self.architecture = architecture
         self.vocabulary = vocabulary
         self.labels = tuple(labels)
-        self.embedding = nn.Embedding(
+        self.embedding: nn.Embedding | MovedEmbedding = nn.Embedding(
             table.shape[0], table.shape[1], padding_idx=PAD_ID, _weight=table
         )
         self.embedding.weight.requires_grad_(architecture.tuned)
         self.network = network
+        self.moved_text: Text | None = None
 
     @property
     def name(self) -> str:
@@ -72,7 +75,7 @@ class NeuralText(nn.Module):
 
     def probabilities(self, inputs: Sequence[Text]) -> FloatArray:
         """Answers in batches of like length."""
-        return self._answers([np.array(self.vocabulary.ids(t.words)) for t in inputs])
+        return self._answers([self._ids(t) for t in inputs])
 
     def masked_probabilities(
         self, inputs: Sequence[Text], shown: Sequence[BoolArray], how: Hiding
@@ -94,7 +97,7 @@ class NeuralText(nn.Module):
         """The plain way: a forward pass for every different masking."""
         rows: list[IntArray] = []
         for text, masks in zip(inputs, shown, strict=True):
-            ids = np.array(self.vocabulary.ids(text.words))[: text.n_features]
+            ids = self._ids(text)[: text.n_features]
             if how == Hiding.DELETE:
                 rows += [ids[mask] if mask.any() else np.array([UNKNOWN_ID]) for mask in masks]
             else:
@@ -106,7 +109,7 @@ class NeuralText(nn.Module):
 
     def shortened(self, text: Text, shown: BoolArray, how: Hiding) -> FloatArray:
         """All maskings of one text through the network's short cut."""
-        ids = torch.tensor(self.vocabulary.ids(text.words), device=self.device)
+        ids = torch.from_numpy(self._ids(text)).to(self.device)
         blank = self.embedding.weight[PAD_ID if how == Hiding.PAD else UNKNOWN_ID].detach()
         delete = how == Hiding.DELETE
         # with nothing left to read, one unknown word is read (SPEC 0.7)
@@ -150,7 +153,13 @@ class NeuralText(nn.Module):
 
     def read(self, inputs: Sequence[Text]) -> tuple[Tensor, Tensor]:
         """The words' numbers, padded, and which are no padding. (batch, words) both"""
-        return self._padded([np.array(self.vocabulary.ids(t.words)) for t in inputs])
+        return self._padded([self._ids(t) for t in inputs])
+
+    def _ids(self, text: Text) -> IntArray:
+        """A number per word; while a text is moved, its words have numbers of their own."""
+        if isinstance(self.embedding, MovedEmbedding) and text == self.moved_text:
+            return self.embedding.own().numpy()
+        return np.array(self.vocabulary.ids(text.words))
 
     def embed(self, inputs: Sequence[Text]) -> Embedded:
         """One piece per word; a text without words is one unknown piece that no word owns."""
@@ -163,6 +172,19 @@ class NeuralText(nn.Module):
     def logits(self, embedded: Embedded) -> Tensor:
         logits: Tensor = self.network(embedded.values, embedded.present)
         return logits
+
+    @contextlib.contextmanager
+    def moved(self, text: Text, by: FloatArray) -> Iterator[None]:
+        """Within it, the words of this text stand elsewhere by so much. by (words, size)"""
+        before = self.embedding
+        assert isinstance(before, nn.Embedding)
+        ids = torch.from_numpy(self._ids(text)).to(self.device)
+        self.embedding, self.moved_text = MovedEmbedding(before, ids, torch.from_numpy(by)), text
+        try:
+            with remembering():  # what is known of the text holds no longer
+                yield
+        finally:
+            self.embedding, self.moved_text = before, None
 
     # ---- on disk ----------------------------------------------------------------------------
 

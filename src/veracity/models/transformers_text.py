@@ -18,7 +18,8 @@ from ..core.errors import MissingExtra, ModelError
 from ..core.inputs import MASK_WORD, Alignment, BoolArray, FloatArray, Hiding, IntArray, Text
 from ..engine.batches import by_length
 from ..engine.gradients import evaluating
-from ..engine.memory import recalled
+from ..engine.memory import recalled, remembering
+from .moving import MovedEmbedding
 
 PIECES_AT_ONCE = 2048
 """How many padded pieces are read at a time: more leave the processor's cache."""
@@ -35,6 +36,7 @@ class TransformerText(nn.Module):
         self.model = model
         self.tokenizer = tokenizer
         names = model.config.id2label
+        self.moved_text: Text | None = None
         self.labels = tuple(str(names[i]) for i in range(model.config.num_labels))
         limits = (
             getattr(model.config, "max_position_embeddings", None),
@@ -105,7 +107,11 @@ class TransformerText(nn.Module):
         if MASK_WORD in text.text or not text.text:
             hidden = [(text.text or MASK_WORD)[a:b].strip() == MASK_WORD for a, b in offsets]
             ids[hidden] = self.mask
-        return ids, Alignment.by_offsets(offsets, text.spans)
+        alignment = Alignment.by_offsets(offsets, text.spans)
+        table = self.model.get_input_embeddings()
+        if isinstance(table, MovedEmbedding) and text == self.moved_text:
+            ids[np.unique(alignment.piece)] = table.own().numpy()
+        return ids, alignment
 
     def _answers(self, given: Sequence[IntArray]) -> FloatArray:
         def ask(places: list[int]) -> FloatArray:
@@ -177,6 +183,21 @@ class DifferentiableTransformer(TransformerText):
             torch.from_numpy(feature).to(self.device),
             tuple(alignments),
         )
+
+    @contextlib.contextmanager
+    def moved(self, text: Text, by: FloatArray) -> Iterator[None]:
+        """Within it, the pieces of this text's words stand elsewhere by so much. (pieces, size)"""
+        ids, alignment = self._pieces(text)
+        own = torch.from_numpy(ids[np.unique(alignment.piece)]).to(self.device)
+        before = self.model.get_input_embeddings()
+        self.model.set_input_embeddings(MovedEmbedding(before, own, torch.from_numpy(by)))
+        self.moved_text = text
+        try:
+            with remembering():  # what is known of the text holds no longer
+                yield
+        finally:
+            self.model.set_input_embeddings(before)
+            self.moved_text = None
 
     def logits(self, embedded: Embedded) -> Tensor:
         logits: Tensor = self.model(

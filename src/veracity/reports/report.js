@@ -25,6 +25,7 @@
   }
 
   const label = (i) => (i === null || data.labels[i] === undefined ? "–" : data.labels[i]);
+  const labelled = data.labels.at(-1) !== "unlabelled";
   const isRight = (item) => item.said !== null && item.said === item.gold;
 
   function accord(item) {
@@ -170,11 +171,11 @@
     title.id = `h${item.number}`;
     head.append(title);
     if (byId("f-model").value === "") head.append(fact(data.grouped_by, data.models[item.model]));
-    head.append(fact("true", label(item.gold)));
+    if (labelled) head.append(fact("true", label(item.gold)));
     const answer = fact("answer", label(item.said));
     if (item.p !== null) answer.append(` ${(100 * item.p).toFixed(1)} %`);
     head.append(answer);
-    head.append(make("span", isRight(item) ? "right" : "wrong", isRight(item) ? "✓ right" : "✗ wrong"));
+    if (labelled) head.append(make("span", isRight(item) ? "right" : "wrong", isRight(item) ? "✓ right" : "✗ wrong"));
     const number = item.agreement === null ? "" : ` ${item.agreement.toFixed(2).replace("-", "−")}`;
     head.append(make("span", "num", ACCORDS[accord(item)] + number));
     return head;
@@ -412,6 +413,7 @@
   filters.addEventListener("input", again);
   filters.addEventListener("submit", (event) => event.preventDefault());
   document.querySelectorAll("[data-turn]").forEach((button) => button.addEventListener("click", turn));
+  byId("f-right").parentElement.hidden = !labelled;
   filters.hidden = false;
   document.querySelectorAll(".pager").forEach((node) => { node.hidden = false; });
   draw();

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.attributions import Attribution
 from ..core.errors import DataError, PluginError, RunError
-from ..core.examples import Dataset, Example
+from ..core.examples import UNLABELLED, Dataset, Example
 from ..core.inputs import FloatArray, Text
 from ..core.plugins import nearest
 from ..metrics.consistency import Consistency
@@ -34,7 +34,7 @@ class Side:
 
     @property
     def wrong(self) -> bool:
-        return self.label != self.answer
+        return self.label not in (self.answer, UNLABELLED)
 
     @property
     def top_words(self) -> tuple[str, ...]:

@@ -82,6 +82,8 @@ def robustness(data: Dataset, answers: FloatArray) -> Robustness:
     """From data with twins and a model's probabilities for them. (examples, labels)"""
     if len(answers) != len(data):
         raise DataError(f"expected one answer per example ({len(data)}), got {len(answers)}")
+    if not data.labelled:
+        raise DataError(f"{data.name} has no labels, so nobody knows which answers are right")
     gold = np.array([e.label for e in data], dtype=np.int64)
     right = np.argmax(answers, axis=1) == gold if len(data) else np.zeros(0, dtype=np.bool_)
     place = {e.id: i for i, e in enumerate(data)}

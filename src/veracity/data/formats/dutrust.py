@@ -9,13 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...core.errors import DataError
-from ...core.examples import Dataset
+from ...core.examples import UNLABELLED, Dataset
 from ..format import Format, Values, turned
 from ..readers import Row, Table
 from ..records import as_list, twins_of
-
-UNLABELLED = "unlabelled"
-"""The one label of a file that was published without any."""
 
 _NAMES = {"id": ("id", "sent_id"), "label": ("label", "sent_label"), "text": ("context",)}
 _KINDS = {"disturb": "adv"}
@@ -46,7 +43,7 @@ class Dutrust(Format):
                 )
             row: Values = {"id": _number(e.id), "context": e.input.text}
             row["sent_token"] = list(e.input.words)
-            if dataset.labels != (UNLABELLED,):
+            if dataset.labelled:
                 row["sent_label"] = _number(dataset.labels[e.label])
             row["sample_type"] = "ori" if kind == "ori" else "disturb"
             if kind == "ori":

@@ -14,6 +14,7 @@ from ...core.examples import Dataset
 from ...core.inputs import Text
 from ..architecture import Training
 from ..both_ways import both_ways
+from ..moving import MovedEmbedding
 from ..neural import AttentiveText, NeuralArchitecture, NeuralText
 from ..vocabulary import Vocabulary
 
@@ -76,7 +77,8 @@ class HierarchicalText(AttentiveText):
 
     def sentences(self, ids: Tensor) -> Tensor:
         """The number of each word's sentence; signs in a row end one sentence. (batch, words)"""
-        sign = cast(Tensor, self.ends)[ids]
+        known = self.embedding.original(ids) if isinstance(self.embedding, MovedEmbedding) else ids
+        sign = cast(Tensor, self.ends)[known]
         last = sign & ~nn.functional.pad(sign[:, 1:], (0, 1))
         return last.cumsum(dim=1) - last.long()
 
