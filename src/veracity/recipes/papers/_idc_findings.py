@@ -187,7 +187,9 @@ def confidence_table(found: Found, published: Mapping[str, float]) -> Table:
         left = cells(of["marked"], published.get(truth))
         rows.append((f"without {name}'s words", (*left, removed, None)))
         control = _cell(of["control"]["printed"])
-        rows.append(("without as many at random", (*cells(of["random"], None), removed, control)))
+        rows.append(
+            (f"without as many at random ({name})", (*cells(of["random"], None), removed, control))
+        )
     return Table(
         "Relative confidence",
         "What is left of the CNN's confidence in texts that it gets right, in the printed form and "
@@ -327,7 +329,7 @@ def _margin_claim(pairs: Sequence[Found], agreement: Found) -> Claim:
     def margin(d: Found) -> float:
         of = agreement[d["truth"]][MAIN]
         ends = [of[d[k]]["kappa"] for k in ("one", "other")]
-        return max((high - low) / 2 for _, low, high in ends)
+        return float(max((high - low) / 2 for _, low, high in ends))
 
     inside = [d for d in pairs if abs(d["interval"][0]) <= margin(d)]
     beyond = [
@@ -470,7 +472,9 @@ def people_figures(found: Found) -> Iterator[Figure]:
     )
 
 
-def notes(sizes: Mapping[str, Any], validation: bool, people: bool) -> tuple[str, ...]:
+def notes(
+    sizes: Mapping[str, Any], validation: bool, people: str, learn_from: str
+) -> tuple[str, ...]:
     found = [
         "WGA divides each text's map by its maximum, negative scores set to 0; a word belongs to a "
         "label if it leads all others. MILP looks at the words of highest TF-IDF, summed over "
@@ -487,8 +491,13 @@ def notes(sizes: Mapping[str, Any], validation: bool, people: bool) -> tuple[str
     ]
     if people:
         found.append(
-            "For people, model and truths are learnt anew from other reviews of the same file: the "
-            "same kind of texts, and none that is compared. Only two labels are known there, so "
-            "the paper's runs with stars as labels have no counterpart."
+            "For people, model and truths are learnt anew, "
+            + (
+                f"from {learn_from}, and compared on all reviews that people marked."
+                if learn_from
+                else "from 60 % of the reviews that people marked, and compared on another 20 %: "
+                "the same kind of texts, and none that was learnt from."
+            )
+            + " The paper's runs with stars as labels have no counterpart."
         )
     return tuple(found)

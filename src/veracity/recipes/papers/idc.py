@@ -12,6 +12,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from ...auditing import audit
+from ...auditing.labels import fit_labels_to
 from ...auditing.training import trained_once
 from ...core.classifiers import Cutting
 from ...core.errors import DataError
@@ -30,8 +31,7 @@ from ...results.findings import Findings
 from ...truths import learnt_truth
 from ..recipe import Recipe, Step, Watcher, done_once
 from . import _idc_findings as show
-from ._idc_findings import Found
-from ._idc_judging import Agreed, confidences, method_agreement, people_agreement
+from ._idc_judging import Agreed, Found, confidences, method_agreement, people_agreement
 
 STAND_IN = "rotten_tomatoes"
 """What is read where no reviews are given: most of the very sentences that the paper used."""
@@ -51,8 +51,10 @@ class Idc(Recipe):
 
     people: str = ""
     """A file of reviews in which several people marked words, such as human attention maps; each
-    set of words counts as one person's. The truths are then learnt from 60 % of these reviews and
-    compared with people on 20 % more."""
+    set of words counts as one person's. Truths are learnt from 60 % of these reviews and compared
+    with people on another 20 %, unless there is something else to learn from."""
+    learn_from: str = ""
+    """Other reviews, as a file or a corpus, that the truths for people are learnt from."""
     validation: bool = False
     """Whether truths are learnt from validation texts too; the paper's counts hint at it (B22)."""
 
@@ -70,9 +72,9 @@ class Idc(Recipe):
         source = STAND_IN if data is None else str(data)
         texts = sampled(load_data(source), sizes.get("limit"), seed=seed)
         sides = {REVIEWS: split(texts, shares=sizes["shares"], seed=seed)}
-        marked = self._marked(sizes, seed)
-        if marked is not None:
-            sides[PEOPLE] = Splits(*map(as_words, (marked.train, marked.validation, marked.test)))
+        marked = None
+        if self.people:
+            sides[PEOPLE], marked = self._marked(sizes, seed)
         # what takes longest goes first
         first = [(REVIEWS, "han"), *((s, what) for what in ("milp", "cnn") for s in sides)]
         second = [(s, what) for what in ("hybrid", "wga") for s in sides]
@@ -89,25 +91,30 @@ class Idc(Recipe):
         watch(Step(len(found) + 1, steps, "methods"))
         with_people = None
         if marked is not None:
-            with_people = work.people_judged(marked.test)
+            with_people = work.people_judged(marked)
             watch(Step(steps, steps, "people"))
         findings = _findings(self, scale, source, sizes, seed, sides, found, agreed, with_people)
         findings.write(folder)
         return findings
 
-    def _marked(self, sizes: Mapping[str, Any], seed: int) -> Splits | None:
-        """The reviews that people marked, in three parts; none if there are no such reviews."""
-        if not self.people:
-            return None
-        data = load_data(self.people)
+    def _marked(self, sizes: Mapping[str, Any], seed: int) -> tuple[Splits, Dataset]:
+        """What truths for people are learnt from, and the reviews, marked by people, that they are
+        compared on."""
+        data, limit = load_data(self.people), sizes.get("limit")
         several = [i for i, e in enumerate(data) if len(e.truths.get("rationale", ())) > 1]
         if not several:
             raise DataError(
                 f"{self.people}: expected reviews in which two people or more marked words, each a "
                 "rationale set of its own; got none. Give another file as people=…, or none"
             )
-        known = sampled(data.select(several), sizes.get("limit"), seed=seed)
-        return split(known, shares=sizes["shares"], seed=seed)
+        marked = sampled(data.select(several), limit, seed=seed)
+        if not self.learn_from:
+            own = split(marked, shares=sizes["shares"], seed=seed)
+            return Splits(*map(as_words, (own.train, own.validation, own.test))), own.test
+        others = sampled(load_data(self.learn_from), limit, seed=seed)
+        marked = fit_labels_to(marked, self.learn_from, others.labels)
+        parts = split(others, shares=(0.8, 0.2, 0.0), seed=seed)
+        return replace(parts, test=as_words(marked)), marked
 
 
 def as_words(data: Dataset) -> Dataset:
@@ -362,6 +369,7 @@ def _findings(
             "scale": scale,
             "reviews": source,
             "people": recipe.people or "none",
+            "people's truths from": recipe.learn_from or "their own reviews",
             "truths learnt from": "training and validation texts"
             if recipe.validation
             else "training texts",
@@ -372,5 +380,5 @@ def _findings(
         (*show.method_claims(agreed), *(show.people_claims(people) if people else ())),
         (show.beside_figure(agreed, published), *(show.people_figures(people) if people else ())),
         (),
-        show.notes(sizes, recipe.validation, people is not None),
+        show.notes(sizes, recipe.validation, recipe.people, recipe.learn_from),
     )
