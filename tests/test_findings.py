@@ -98,3 +98,20 @@ def test_the_terminal_says_the_same() -> None:
     assert "not confirmed: it holds" in out.getvalue()
     assert "20.0 % ± 10.0 % (paper 10.3 %)" in out.getvalue()
     assert figure(math.nan, "%") == "–"
+
+
+def test_bars_begin_at_zero_above_their_names() -> None:
+    bars = Points("WGA", (-0.25, 0.75), (0.3, 0.4), low=(0.25, 0.35), high=(0.35, 0.45), bars=True)
+    line = Points("people", (-0.5, 1.5), (0.35, 0.35), line=True, dashed=True)
+    plot = Figure("Truths", "", "whose", "kappa", (bars, line), ("person 1", "all"))
+    drawn = chart(plot)
+    assert [name for _, name in drawn.x_ticks] == ["person 1", "all"]
+    assert drawn.y_ticks[0][1] == "0"
+    first, second = (mark.bar for mark in drawn.series[0].marks)
+    assert first is not None and second is not None
+    floor = drawn.y_ticks[0][0]
+    assert first[1] + first[3] == pytest.approx(floor) == second[1] + second[3]
+    assert second[3] / first[3] == pytest.approx(4 / 3, abs=0.02)
+    assert drawn.series[0].marks[1].said == "WGA: all, 0.400"
+    page = build_findings(Findings("idc", "t", "l", {}, figures=(plot,)))
+    assert page.count('class="bar"') == 3  # one more in the key

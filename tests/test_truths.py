@@ -775,6 +775,24 @@ def test_relative_confidence_takes_the_words_away(bag: Any) -> None:
     assert found["removed"] == pytest.approx(0.5)
 
 
+def test_the_control_removes_as_many_words_elsewhere(bag: Any) -> None:
+    words = "great film with a plot that nobody here could ever follow at all"
+    data = SETS.marked(texts((words, 1), (f"{words} again", 1)))
+    answers = bag.probabilities([e.input for e in data])
+    none = [Attribution(e.input, 1, np.zeros(e.input.n_features)) for e in data]
+    cases = [Case(e, bag, p, a) for e, p, a in zip(data, answers, none, strict=True)]
+    plain = metrics.make("relative_confidence").score(cases)
+    control = metrics.make("relative_confidence(remove=random)")
+    rows = control.score(cases)
+    assert [r["taken"] for r in rows] == [r["taken"] for r in plain] == [1.0, 1.0]
+    # a word without weight went in place of the one that decides
+    assert rows[0]["printed"] > plain[0]["printed"]
+    assert control.score(cases[::-1]) == rows[::-1]  # whatever the order
+    others = [metrics.make(f"relative_confidence(remove=random, seed={i})") for i in range(40)]
+    fallen = [m.score(cases)[0]["printed"] < rows[0]["printed"] for m in others]
+    assert 0 < sum(fallen) < 15  # one draw in thirteen takes the word that decides
+
+
 def test_an_audit_tells_methods_and_sources_apart(cnn: Any, made: Splits, tmp_path: Path) -> None:
     sets = learnt_truth("gram_activation", cnn, made.train)
     data = sets.marked(made.test.select(range(60)))

@@ -24,7 +24,7 @@ def fit_labels(data: Dataset, models: Mapping[str, Classifier]) -> Dataset:
     if not data.labelled:
         return _without_labels(data, models)
     for name, model in models.items():
-        data = _fit_labels(data, name, model.labels)
+        data = fit_labels_to(data, f"the model {name}", model.labels)
     return data
 
 
@@ -42,7 +42,8 @@ def _without_labels(data: Dataset, models: Mapping[str, Classifier]) -> Dataset:
     return dataclasses.replace(data, labels=(*answered, UNLABELLED), examples=examples)
 
 
-def _fit_labels(data: Dataset, name: str, labels: Sequence[str]) -> Dataset:
+def fit_labels_to(data: Dataset, name: str, labels: Sequence[str]) -> Dataset:
+    """The same for labels that somebody of this name gives."""
     if data.labels == tuple(labels):
         return data
     folded = {label.casefold(): i for i, label in enumerate(labels)}
@@ -56,14 +57,14 @@ def _fit_labels(data: Dataset, name: str, labels: Sequence[str]) -> Dataset:
         names = tuple(labels)
     elif len(labels) == len(data.labels) and all(_number(x) is not None for x in labels):
         warnings.warn(
-            f"the model {name} does not name its labels: its outputs are taken to be "
+            f"{name} does not name its labels: they are taken to be "
             f"{', '.join(data.labels)}, in this order. If that is wrong, say --labels",
             stacklevel=4,
         )
         return data
     else:
         raise DataError(
-            f"expected the labels of {data.name} to be among those of the model {name} "
+            f"expected the labels of {data.name} to be among those of {name} "
             f"({', '.join(labels)}); saw {', '.join(data.labels)}. Rename them in the data, or "
             "give the model's with --labels in the order of its output"
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from ..core.inputs import BoolArray, Hiding
 from ..core.metrics import Case, Quantity, Row, TruthMetric, means
 from ..core.truths import PSEUDO
 from ..engine.asking import masked_probabilities
+from ..engine.seeds import generator
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,10 @@ class RelativeConfidence(TruthMetric):
 
     truth: str = PSEUDO
     hiding: Hiding = Hiding.DELETE
+    remove: Literal["marked", "random"] = "marked"
+    """Which words go: those held to decide, or as many of each text drawn at random, which shows
+    what their number alone does."""
+    seed: int = 0
 
     def score(self, cases: Sequence[Case]) -> list[Row]:
         """Only documents that the model gets right are asked about."""
@@ -69,7 +74,13 @@ class RelativeConfidence(TruthMetric):
 
     def _known(self, case: Case) -> BoolArray | None:
         masks = case.example.truths.get(self.truth)
-        return np.logical_or.reduce(masks) if masks else None
+        if not masks:
+            return None
+        known: BoolArray = np.logical_or.reduce(masks)
+        if self.remove == "random":
+            rng = generator(self.seed, "words removed at random", case.example.id)
+            return rng.permutation(known)
+        return known
 
     def summary(self, rows: Sequence[Row]) -> Row:
         """Means over documents, and the share removed of all words together."""

@@ -56,7 +56,7 @@ class TruthAgreement(TruthMetric):
             return dict.fromkeys((*self.quantities, *COUNTS), float("nan"))
         known = known[:read]
         chosen = self.important(case.attribution.scores[:read], known)
-        counts = dict(zip(COUNTS, _counted(chosen, known), strict=True))
+        counts = dict(zip(COUNTS, counted(chosen, known), strict=True))
         return {**agreement(**counts), **counts}
 
     def important(self, scores: FloatArray, known: BoolArray) -> BoolArray:
@@ -102,7 +102,8 @@ def agreement(tp: float, fp: float, fn: float, tn: float) -> dict[str, float]:
     }
 
 
-def _counted(chosen: BoolArray, known: BoolArray) -> tuple[float, float, float, float]:
+def counted(chosen: BoolArray, known: BoolArray) -> tuple[float, float, float, float]:
+    """Words that both call important, only the first, only the second, neither."""
     tables = (chosen & known, chosen & ~known, ~chosen & known, ~chosen & ~known)
     tp, fp, fn, tn = (float(table.sum()) for table in tables)
     return tp, fp, fn, tn

@@ -10,6 +10,8 @@ from .plots import ticks
 from .showing import number
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 460, 300, 52, 446, 12, 252
+BAR = 0.22
+"""How wide a bar is where names stand 1 apart, so that four go beside each other."""
 SHAPES = ("circle", "square", "triangle", "diamond")
 
 
@@ -22,6 +24,8 @@ class Mark:
     low: float | None
     high: float | None
     said: str
+    bar: tuple[float, float, float, float] | None = None
+    """Left, top, width and height where a bar stands for the point."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,14 @@ def chart(figure: Figure) -> Chart:
     """Axes that begin and end at round numbers around what is shown."""
     xs = [v for p in figure.series for v in p.x if math.isfinite(v)]
     ys = [v for p in figure.series for v in (*p.y, *p.low, *p.high) if math.isfinite(v)]
-    x_marks = ticks(min(xs, default=0.0), max(xs, default=1.0))
+    if any(p.bars for p in figure.series):
+        ys.append(0.0)  # a bar that does not begin at zero misleads
+    named = [float(i) for i in range(len(figure.names))]
+    x_marks = (
+        [-0.5, *named, len(named) - 0.5]
+        if named
+        else ticks(min(xs, default=0.0), max(xs, default=1.0))
+    )
     y_marks = ticks(min(ys, default=0.0), max(ys, default=1.0))
 
     def x(value: float) -> float:
@@ -58,6 +69,14 @@ def chart(figure: Figure) -> Chart:
 
     def y(value: float) -> float:
         return round(BOTTOM - (value - y_marks[0]) / (y_marks[-1] - y_marks[0]) * (BOTTOM - TOP), 1)
+
+    def at(value: float) -> str:
+        return figure.names[round(value)] if named else number(value)
+
+    def bar(value: float, top: float) -> tuple[float, float, float, float]:
+        left, right = x(value - BAR / 2), x(value + BAR / 2)
+        upper, lower = sorted((y(top), y(0.0)))
+        return left, upper, round(right - left, 1), round(lower - upper, 1)
 
     def drawn(place: int, points: Points) -> Series:
         known = [
@@ -71,7 +90,8 @@ def chart(figure: Figure) -> Chart:
                 y(points.y[i]),
                 y(points.low[i]) if points.low and math.isfinite(points.low[i]) else None,
                 y(points.high[i]) if points.high and math.isfinite(points.high[i]) else None,
-                f"{points.name}: {number(points.x[i])}, {number(points.y[i])}",
+                f"{points.name}: {at(points.x[i])}, {number(points.y[i])}",
+                bar(points.x[i], points.y[i]) if points.bars else None,
             )
             for i in known
         )
@@ -92,7 +112,8 @@ def chart(figure: Figure) -> Chart:
 
     return Chart(
         figure,
-        tuple((x(t), _tick(t)) for t in x_marks),
+        tuple((x(t), figure.names[round(t)]) for t in named)
+        or tuple((x(t), _tick(t)) for t in x_marks),
         tuple((y(t), _tick(t)) for t in y_marks),
         tuple(drawn(i, p) for i, p in enumerate(figure.series)),
     )

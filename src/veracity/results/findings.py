@@ -79,7 +79,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Points:
-    """A named series of points, drawn as dots, a line or both."""
+    """A named series of points, drawn as dots, a line, both, or bars."""
 
     name: str
     x: tuple[float, ...]
@@ -88,6 +88,7 @@ class Points:
     dashed: bool = False
     low: tuple[float, ...] = ()
     high: tuple[float, ...] = ()
+    bars: bool = False
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,8 @@ class Figure:
     x: str
     y: str
     series: tuple[Points, ...]
+    names: tuple[str, ...] = ()
+    """What stands at 0, 1, 2 … on the x axis, where that is no number."""
 
 
 @dataclass(frozen=True)
@@ -201,9 +204,11 @@ def _findings(content: dict[str, Any]) -> Findings:
                     p["dashed"],
                     _numbers(p["low"]),
                     _numbers(p["high"]),
+                    p.get("bars", False),
                 )
                 for p in f["series"]
             ),
+            tuple(f.get("names", ())),
         )
         for f in content["figures"]
     )

@@ -31,7 +31,29 @@ def bootstrap_intervals(
         counts = weights @ defined
         with np.errstate(invalid="ignore"):
             found[start:stop] = (weights @ filled) / counts
-    return _percentiles(found, level)
+    return percentiles(found, level)
+
+
+def resampled_sums(counts: FloatArray, *, draws: int = 1000, seed: int = 0) -> FloatArray:
+    """Column sums over rows drawn with replacement, the same rows for all columns: for figures
+    that are no means, such as a kappa of counts pooled over texts. (n, k) → (draws, k)"""
+    n, k = counts.shape
+    rng = np.random.default_rng(seed)
+    found = np.zeros((draws, k))
+    for start in range(0, draws if n else 0, _CHUNK):
+        stop = min(start + _CHUNK, draws)
+        weights = rng.multinomial(n, np.full(n, 1 / n), size=stop - start)
+        found[start:stop] = weights.astype(float) @ counts
+    return found
+
+
+def resampling_tests(found: FloatArray) -> FloatArray:
+    """Two-sided p-values that differences computed for every draw are not zero; a column that is
+    never defined tells nothing. (draws, k) → (k,)"""
+    draws = (~np.isnan(found)).sum(axis=0)
+    less = np.minimum((found <= 0).sum(axis=0), (found >= 0).sum(axis=0))
+    p: FloatArray = np.minimum(1.0, 2 * (less + 1) / (draws + 1))
+    return p
 
 
 def cluster_intervals(
@@ -54,11 +76,12 @@ def cluster_intervals(
             sums[chosen] += weights @ np.where(defined, rows, 0.0)
             counts[chosen] += weights @ defined
     with np.errstate(invalid="ignore"):
-        return _percentiles(sums / counts, level)
+        return percentiles(sums / counts, level)
 
 
-def _percentiles(found: FloatArray, level: float) -> FloatArray:
-    """(draws, k) → (k, 2), each from the draws in which it is defined."""
+def percentiles(found: FloatArray, level: float = 0.95) -> FloatArray:
+    """Intervals of figures computed for every draw, each from the draws in which it is defined.
+    (draws, k) → (k, 2)"""
     tail = (1 - level) / 2
     result = np.full((found.shape[1], 2), np.nan)
     for column in range(found.shape[1]):

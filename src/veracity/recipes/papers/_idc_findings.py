@@ -1,0 +1,503 @@
+"""The tables, claims and figures of the experiments with pseudo ground truth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ...results.findings import Cell, Claim, Figure, Points, Table, Verdict
+from ...results.statistics import wilson
+from ._idc_judging import (
+    ATTENTION,
+    BEST,
+    FIGURES,
+    FIRST_FOUR,
+    FORMS,
+    MAIN,
+    SALIENCY,
+    Found,
+    Interval,
+)
+
+NAMES = {"wga": "WGA", "milp": "MILP", "hybrid": "Hybrid"}
+METHODS = {
+    "gradient": "saliency",
+    "grad_cam": "Grad-CAM",
+    "integrated_gradients": "IG",
+    "deep_lift": "DeepLIFT",
+    "lrp": "LRP",
+    "attention": "HAN attention",
+}
+SIDES = {"reviews": "", "people": "people's reviews, "}
+MODELS = {"cnn": "CNN", "han": "HAN"}
+BINARIES = {
+    "threshold": "from 0.3 of the highest",
+    "topk_ratio": "top 29 %",
+    "oracle_k": "as many as the truth",
+    "positive": "all above 0",
+}
+
+SURE = 0.05
+"""A p-value, after all looks, below which a difference counts."""
+
+EQUAL = 0.02
+"""Kappas that differ by no more are equal: as far as the paper's four best lie apart."""
+
+ABOUT_HALF = (0.35, 0.65)
+"""What counts as about half; the paper's own shares go from 0.42 to 0.56."""
+
+
+def _cell(interval: Interval, published: float | None = None, marked: bool = False) -> Cell:
+    value, low, high = interval
+    return Cell(value, low=low, high=high, published=published, marked=marked)
+
+
+def _said(interval: Interval) -> str:
+    return f"{interval[0]:+.3f} ({interval[1]:+.3f} to {interval[2]:+.3f})"
+
+
+# ---- tables ---------------------------------------------------------------------------------
+
+
+def model_table(models: Mapping[tuple[str, str], Found], seed: int) -> Table:
+    rows = []
+    for (side, what), found in models.items():
+        n = found["texts"]
+        low, high = wilson(found["accuracy"] * n, n)
+        rows.append(
+            (
+                f"{SIDES[side]}{MODELS[what]}",
+                (
+                    Cell(found["accuracy"], low=low, high=high, n=n),
+                    Cell(found["majority"]),
+                    f"first {found['reads']} words" if found["reads"] else "all words",
+                    str(found["epochs"]),
+                    f"{found['seconds']:.0f} s",
+                    str(seed),
+                ),
+            )
+        )
+    return Table(
+        "Models",
+        "Test accuracy beside that of always answering the most frequent label.",
+        ("model", "accuracy", "most frequent", "reads", "epochs", "training", "seed"),
+        tuple(rows),
+    )
+
+
+def truth_table(truths: Mapping[str, Mapping[str, Found]], published: Mapping[str, str]) -> Table:
+    rows = []
+    for side, found in truths.items():
+        for truth, f in found.items():
+            printed = f" (paper {published[truth]})" if side == "reviews" else ""
+            covered = [f["covered"], f["covered_test"]]
+            rows.append(
+                (
+                    f"{SIDES[side]}{NAMES[truth]}",
+                    (
+                        " / ".join(f"{n:,}" for n in f["sizes"].values()),
+                        f"{f['documents']:,}{printed}",
+                        f"{f['dropped']:,}",
+                        "–" if f["gap"] is None else f"{f['gap']:.1%}",
+                        "–" if f["violated"] is None else str(f["violated"]),
+                        " | ".join(
+                            " / ".join(f"{share:.1%}" for share in shares.values())
+                            for shares in covered
+                        ),
+                        f"{f['seconds']:.0f} s",
+                    ),
+                )
+            )
+    return Table(
+        "Truths",
+        "Words in the set of each label; texts used and left out (WGA: those that the model gets "
+        "wrong; the others: those with too few words of the vocabulary); how much cheaper the best "
+        "sets might be; texts left without a word; the share of words of a label's texts that its "
+        "set covers, in training | test texts.",
+        ("truth", "words", "texts", "left out", "gap", "bare", "covered", "time"),
+        tuple(rows),
+    )
+
+
+def _methods(agreed: Found, truth: str) -> list[str]:
+    """The paper's methods in its order, then the others."""
+    known = agreed["agreement"][truth][MAIN]
+    return [*(m for m in METHODS if m in known), *(m for m in known if m not in METHODS)]
+
+
+def method_table(truth: str, agreed: Found, published: Mapping[str, Sequence[float]]) -> Table:
+    by_method = agreed["agreement"][truth][MAIN]
+    best = max((f["kappa"][0] for f in by_method.values()), default=float("nan"))
+    rows = tuple(
+        (
+            METHODS.get(method, method),
+            tuple(
+                _cell(
+                    by_method[method][name],
+                    published[method][i] if method in published else None,
+                    marked=name == "kappa" and by_method[method][name][0] == best,
+                )
+                for i, name in enumerate(FIGURES)
+            ),
+        )
+        for method in _methods(agreed, truth)
+    )
+    texts = agreed["texts"]
+    return Table(
+        f"Methods against {NAMES[truth]}",
+        f"Words that a method calls important (from 0.3 of its highest score) against the truth's, "
+        f"pooled over the test texts that the model gets right ({texts['cnn']:,} of the CNN's, "
+        f"{texts['han']:,} of the HAN's), with 95 % intervals over texts.",
+        ("method", "kappa", "precision", "recall"),
+        rows,
+    )
+
+
+def binary_table(agreed: Found, binaries: Sequence[str]) -> Table:
+    rows = tuple(
+        (
+            f"{NAMES[truth]}: {METHODS.get(method, method)}",
+            tuple(_cell(by_binary[b][method]["kappa"]) for b in binaries),
+        )
+        for truth, by_binary in agreed["agreement"].items()
+        for method in _methods(agreed, truth)
+    )
+    return Table(
+        "Other ways to call words important",
+        "Kappa where scores become important words in other ways; the paper does not say how.",
+        ("truth, method", *(BINARIES[b] for b in binaries)),
+        rows,
+    )
+
+
+def confidence_table(found: Found, published: Mapping[str, float]) -> Table:
+    def cells(of: Mapping[str, Interval], printed: float | None) -> tuple[Cell, ...]:
+        return (_cell(of["printed"], printed), *(_cell(of[n]) for n in ("ratio", "bounded")))
+
+    whole = found["whole"]
+    rows: list[tuple[str, tuple[Cell | str | None, ...]]] = [
+        (
+            "nothing removed",
+            (_cell(whole, published["whole"]), Cell(1.0), _cell(whole), Cell(0.0), None),
+        )
+    ]
+    for truth, name in NAMES.items():
+        of = found[truth]
+        removed = _cell(of["marked"]["removed"])
+        left = cells(of["marked"], published.get(truth))
+        rows.append((f"without {name}'s words", (*left, removed, None)))
+        control = _cell(of["control"]["printed"])
+        rows.append(
+            (f"without as many at random ({name})", (*cells(of["random"], None), removed, control))
+        )
+    return Table(
+        "Relative confidence",
+        "What is left of the CNN's confidence in texts that it gets right, in the printed form and "
+        "two others; less is better for the truth. Last, by how much more is left (as printed) "
+        "without as many words at random. The paper's 0.57 and 0.61 belong to MILP and Hybrid, but "
+        "it does not say clearly which to which; it removed 15 to 20 % of words.",
+        ("words", "printed", "ratio", "bounded", "share removed", "left more"),
+        tuple(rows),
+    )
+
+
+def people_table(found: Found, published: Mapping[str, float]) -> Table:
+    rows = [
+        (NAMES[truth], tuple(_cell(kappas[p]) for p in found["persons"]))
+        for truth, kappas in found["kappa"].items()
+    ]
+    blank: tuple[Cell | str | None, ...] = (None,) * (len(found["persons"]) - 1)
+    mutual = _cell(found["mutual"], published["mutual"])
+    return Table(
+        "Truths against people",
+        f"Kappa of the words of each truth with those that people marked in {found['reviews']:,} "
+        f"reviews that nothing was learnt from ({found['marks']:,} readings; person 1 is whoever "
+        "comes first in a review, not the same one throughout), and of people with each other. A "
+        "token counts as the truth's if it holds one of its words. The paper's people read Amazon "
+        "reviews.",
+        ("truth", *found["persons"]),
+        (*rows, ("people with each other", (*blank, mutual))),
+    )
+
+
+def word_table(truths: Mapping[str, Mapping[str, Found]]) -> Table:
+    rows = tuple(
+        (f"{SIDES[side]}{NAMES[truth]}: {label}", (", ".join(words),))
+        for side, found in truths.items()
+        for truth, f in found.items()
+        for label, words in f["strongest"].items()
+    )
+    return Table(
+        "The words that decide most",
+        "By the score that WGA gives them; MILP's, which have none, by how many texts hold them.",
+        ("truth and label", "words"),
+        rows,
+    )
+
+
+# ---- claims ---------------------------------------------------------------------------------
+
+
+def verdict(yes: bool, no: bool) -> Verdict:
+    """What was shown; open where neither was."""
+    return "confirmed" if yes else "not confirmed" if no else "open"
+
+
+def _above(found: Found) -> bool:
+    return bool(found["interval"][0] > 0 and found["p"] < SURE)
+
+
+def _below(found: Found) -> bool:
+    return bool(found["interval"][0] < 0 and found["p"] < SURE)
+
+
+def _pair(found: Found) -> str:
+    one, other = (METHODS.get(found[k], found[k]) for k in ("one", "other"))
+    return (
+        f"{NAMES.get(found['truth'], found['truth'])}: {one} − {other} {found['interval'][0]:+.3f}"
+    )
+
+
+def _all_above(statement: str, pairs: Sequence[Found]) -> Claim:
+    """Confirmed where every difference is surely above zero; not where one is surely below."""
+    sure, wrong = [d for d in pairs if _above(d)], [d for d in pairs if _below(d)]
+    unsure = [d for d in pairs if d not in sure and d not in wrong]
+    least = min(pairs, key=lambda d: d["interval"][0])
+    return Claim(
+        statement,
+        verdict(len(sure) == len(pairs), bool(wrong)),
+        f"{len(sure)} of {len(pairs)} differences in kappa are surely above 0 (paired bootstrap "
+        f"over texts, Holm over all comparisons)"
+        + (f"; surely below: {', '.join(map(_pair, wrong))}" if wrong else "")
+        + (f"; not told apart: {', '.join(map(_pair, unsure))}" if unsure else "")
+        + f". The least is {_pair(least)}.",
+    )
+
+
+def method_claims(found: Found) -> Iterator[Claim]:
+    every = found["differences"]
+    over = [d for d in every if d["other"] == SALIENCY]
+    if over:
+        yield _all_above(
+            "Under all three truths LRP, DeepLIFT, Grad-CAM and IG agree better than saliency.",
+            over,
+        )
+    attention = [d for d in every if (d["one"], d["other"]) == (SALIENCY, ATTENTION)]
+    if attention:
+        yield _all_above(
+            "Under all three truths saliency agrees better than the HAN's attention.", attention
+        )
+    lrp = [_as_first(d, BEST) for d in every if BEST in (d["one"], d["other"])]
+    if lrp:
+        yield _best_claim(lrp)
+    four = [d for d in every if d["one"] in FIRST_FOUR and d["other"] in FIRST_FOUR]
+    if four:
+        yield _margin_claim(four, found["agreement"])
+    yield _half_claim(found["half"])
+    yield from _confidence_claims(found["confidence"])
+
+
+def _as_first(found: Found, method: str) -> Found:
+    """The same difference with this method as the first."""
+    if found["one"] == method:
+        return found
+    value, low, high = found["interval"]
+    return {
+        **found,
+        "one": found["other"],
+        "other": found["one"],
+        "interval": [-value, -high, -low],
+    }
+
+
+def _best_claim(pairs: Sequence[Found]) -> Claim:
+    near = all(d["interval"][1] > -EQUAL for d in pairs)
+    beaten = [d for d in pairs if _below(d)]
+    worst = min(pairs, key=lambda d: d["interval"][0])
+    return Claim(
+        "LRP has the best or equal best kappa under all three truths.",
+        verdict(near, bool(beaten)),
+        f"equal is taken as within {EQUAL}. The worst for LRP is {_pair(worst)} (95 % interval "
+        f"{worst['interval'][1]:+.3f} to {worst['interval'][2]:+.3f})"
+        + (f"; surely beaten: {', '.join(map(_pair, beaten))}." if beaten and not near else "."),
+    )
+
+
+def _margin_claim(pairs: Sequence[Found], agreement: Found) -> Claim:
+    """The margin of error is that of one kappa: half of the wider of both intervals."""
+
+    def margin(d: Found) -> float:
+        of = agreement[d["truth"]][MAIN]
+        ends = [of[d[k]]["kappa"] for k in ("one", "other")]
+        return float(max((high - low) / 2 for _, low, high in ends))
+
+    inside = [d for d in pairs if abs(d["interval"][0]) <= margin(d)]
+    beyond = [
+        d
+        for d in pairs
+        if d["p"] < SURE and (d["interval"][1] > margin(d) or d["interval"][2] < -margin(d))
+    ]
+    told = sum(d["p"] < SURE for d in pairs)
+    widest = max(pairs, key=lambda d: abs(d["interval"][0]))
+    return Claim(
+        "LRP, DeepLIFT, Grad-CAM and IG differ only by about a margin of error.",
+        verdict(len(inside) == len(pairs), bool(beyond)),
+        f"{len(inside)} of {len(pairs)} differences are within the margin of one kappa; the widest "
+        f"is {_pair(widest)} at a margin of {margin(widest):.3f}. A paired test on the same texts, "
+        f"which is sharper, tells {told} of them apart.",
+    )
+
+
+def _half_claim(share: Interval) -> Claim:
+    value, low, high = share
+    least, most = ABOUT_HALF
+    return Claim(
+        "Kappas under MILP are about half of those under WGA.",
+        verdict(least <= low and high <= most, high < least or low > most),
+        f"the mean over the CNN's methods is {value:.2f} of WGA's (95 % interval {low:.2f} to "
+        f"{high:.2f}); about half is taken as {least} to {most}.",
+    )
+
+
+def _confidence_claims(found: Found) -> Iterator[Claim]:
+    control = {t: found[t]["control"] for t in NAMES}
+    lower = [t for t, d in control.items() if d["printed"][0] > 0 and d["p"] < SURE]
+    higher = [t for t, d in control.items() if d["printed"][0] < 0 and d["p"] < SURE]
+    falls = {t: found["whole"][0] - found[t]["marked"]["printed"][0] for t in NAMES}
+    yield Claim(
+        "Without the words of any of the truths confidence falls.",
+        verdict(len(lower) == len(control), bool(higher)),
+        "from "
+        + f"{found['whole'][0]:.3f} by "
+        + ", ".join(f"{falls[t]:.3f} ({NAMES[t]})" for t in NAMES)
+        + "; more than without as many random words by "
+        + ", ".join(f"{_said(d['printed'])} {NAMES[t]}" for t, d in control.items())
+        + " (as printed, 95 % intervals; the verdict rests on this difference).",
+    )
+    rivals = {t: found[t]["over_wga"] for t in NAMES if t != "wga"}
+    sure = [t for t, d in rivals.items() if d["printed"][0] > 0 and d["p"] < SURE]
+    wrong = [t for t, d in rivals.items() if d["printed"][0] < 0 and d["p"] < SURE]
+    yield Claim(
+        "WGA's words lower confidence most.",
+        verdict(len(sure) == len(rivals), bool(wrong)),
+        "left more without the words of "
+        + ", ".join(f"{NAMES[t]}: {_said(d['printed'])}" for t, d in rivals.items())
+        + "; removed were "
+        + ", ".join(f"{found[t]['marked']['removed'][0]:.1%} ({NAMES[t]})" for t in NAMES)
+        + " of the words, where the paper says 15 to 20 %. "
+        + "In the other forms: "
+        + ", ".join(
+            f"{form} {d[form][0]:+.3f} ({NAMES[t]})"
+            for form in FORMS[1:]
+            for t, d in rivals.items()
+        )
+        + ".",
+    )
+
+
+def people_claims(found: Found) -> Iterator[Claim]:
+    pairs = found["differences"]
+    yield Claim(
+        "Of the three truths, WGA agrees best with people.",
+        verdict(all(map(_above, pairs)), any(map(_below, pairs))),
+        "with all people together, WGA's kappa less that of "
+        + ", ".join(f"{NAMES[d['other']]}: {_said(d['interval'])}" for d in pairs)
+        + ".",
+    )
+    above = {p: d for p, d in found["above_mutual"]["wga"].items() if p != "all"}
+    yield Claim(
+        "WGA agrees with some people better than they agree with each other.",
+        verdict(
+            any(low > 0 for _, low, _ in above.values()),
+            all(high < 0 for _, _, high in above.values()),
+        ),
+        f"people agree at {found['mutual'][0]:.2f}; WGA's kappa less that is "
+        + ", ".join(f"{_said(d)} with {p}" for p, d in above.items())
+        + ".",
+    )
+
+
+# ---- figures --------------------------------------------------------------------------------
+
+
+def beside_figure(agreed: Found, published: Mapping[str, Any]) -> Figure:
+    series = []
+    for truth, name in NAMES.items():
+        of = agreed["agreement"][truth][MAIN]
+        known = [m for m in METHODS if m in of]
+        kappas = [of[m]["kappa"] for m in known]
+        series.append(
+            Points(
+                name,
+                tuple(published[truth][m][0] for m in known),
+                tuple(k[0] for k in kappas),
+                low=tuple(k[1] for k in kappas),
+                high=tuple(k[2] for k in kappas),
+            )
+        )
+    ends = (0.0, max(x for s in series for x in s.x))
+    return Figure(
+        "Kappa: the paper's and ours",
+        "a point per method; on the dashed line both are equal",
+        "published",
+        "ours",
+        (*series, Points("equal", ends, ends, line=True, dashed=True)),
+    )
+
+
+def people_figures(found: Found) -> Iterator[Figure]:
+    persons = found["persons"]
+    bars = [
+        Points(
+            NAMES[truth],
+            tuple(i + (n - 1) / 4 for i in range(len(persons))),
+            tuple(kappas[p][0] for p in persons),
+            low=tuple(kappas[p][1] for p in persons),
+            high=tuple(kappas[p][2] for p in persons),
+            bars=True,
+        )
+        for n, (truth, kappas) in enumerate(found["kappa"].items())
+    ]
+    ends = (-0.5, len(persons) - 0.5)
+    mutual = Points(
+        "people with each other", ends, (found["mutual"][0],) * 2, line=True, dashed=True
+    )
+    yield Figure(
+        "Truths against people",
+        "with 95 % intervals over reviews",
+        "whose marks",
+        "kappa",
+        (*bars, mutual),
+        tuple(persons),
+    )
+
+
+def notes(
+    sizes: Mapping[str, Any], validation: bool, people: str, learn_from: str
+) -> tuple[str, ...]:
+    found = [
+        "WGA divides each text's map by its maximum, negative scores set to 0; a word belongs to a "
+        "label if it leads all others. MILP looks at the words of highest TF-IDF, summed over "
+        "texts (the maximum, which prefers rare words, would fit the paper's 2K texts better), "
+        "without tokens that hold no letter, and of equally good sets takes the smaller.",
+        "Truths are learnt from "
+        + ("training and validation texts." if validation else "the training texts alone."),
+        "Words behind the length that the CNN reads count neither for nor against its methods; the "
+        "HAN reads and is judged on all of them. It is a model of its own, so what its attention "
+        "lacks may be due to either.",
+        "One model each: intervals and tests are over test texts, not over trainings.",
+        f"Intervals from {sizes['draws']:,} draws of texts, tests of kappas from "
+        f"{sizes['test_draws']:,}, corrected for all of them together.",
+    ]
+    if people:
+        found.append(
+            "For people, model and truths are learnt anew, "
+            + (
+                f"from {learn_from}, and compared on all reviews that people marked."
+                if learn_from
+                else "from 60 % of the reviews that people marked, and compared on another 20 %: "
+                "the same kind of texts, and none that was learnt from."
+            )
+            + " The paper's runs with stars as labels have no counterpart."
+        )
+    return tuple(found)

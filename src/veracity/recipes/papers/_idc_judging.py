@@ -1,0 +1,309 @@
+"""From scores and marks to figures with intervals: what agrees with what, and how surely."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, permutations
+from typing import Any
+
+import numpy as np
+
+from ...core.inputs import BoolArray, FloatArray
+from ...core.metrics import Metric
+from ...metrics.truth_agreement import COUNTS, agreement, counted
+from ...results.run import Run
+from ...results.statistics import (
+    bootstrap_intervals,
+    holm,
+    percentiles,
+    resampled_sums,
+    resampling_tests,
+    sign_flip_tests,
+)
+
+SALIENCY, ATTENTION, BEST = "gradient", "attention", "lrp"
+FIRST_FOUR = ("lrp", "deep_lift", "grad_cam", "integrated_gradients")
+FORMS = ("printed", "ratio", "bounded")
+FIGURES = ("kappa", "precision", "recall")
+MAIN = "threshold"
+"""How scores become important words where nothing else is said (SPEC 5.9)."""
+
+Found = dict[str, Any]
+Interval = list[float]
+"""A figure and the ends of its 95 % interval."""
+
+
+def scores_of(
+    run: Run, explainers: Sequence[str], metrics: Sequence[str], names: Sequence[str]
+) -> tuple[list[str], FloatArray]:
+    """Texts, and their scores; NaN where there is none. → (texts, explainers, metrics, names)"""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    table = run.scores()
+    texts = [e.id for e in run.examples()]
+    columns = {"example": texts, "explainer": explainers, "metric": metrics, "name": names}
+    for column in ("explainer", "metric", "name"):
+        known = pa.array(list(columns[column]), pa.string())
+        table = table.filter(pc.is_in(table[column], value_set=known))
+    places = tuple(
+        pc.index_in(table[column], value_set=pa.array(list(values), pa.string())).to_numpy()
+        for column, values in columns.items()
+    )
+    found = np.full(tuple(map(len, columns.values())), np.nan)
+    found[places] = table["value"].to_numpy()
+    return texts, found
+
+
+@dataclass(frozen=True)
+class Agreed:
+    """How often a model's methods and the truths agreed on the words of each text."""
+
+    texts: tuple[str, ...]
+    methods: tuple[str, ...]
+    looks: tuple[tuple[str, str], ...]
+    """A truth, and how scores become important words."""
+    counts: FloatArray  # (texts, methods, looks, 4) tp, fp, fn, tn
+
+    @classmethod
+    def read(
+        cls, run: Run, specs: Mapping[str, str], metrics: Mapping[tuple[str, str], Metric]
+    ) -> Agreed:
+        """What an audit scored; methods go by their names, whatever their settings."""
+        texts, counts = scores_of(
+            run, list(specs.values()), [m.spec for m in metrics.values()], COUNTS
+        )
+        return cls(tuple(texts), tuple(specs), tuple(metrics), np.nan_to_num(counts))
+
+    def of(self, method: str, truth: str) -> FloatArray:
+        """(texts, 4)"""
+        return self.counts[:, self.methods.index(method), self.looks.index((truth, MAIN))]
+
+    def on(self, texts: Sequence[str]) -> Agreed:
+        """The same of these texts alone, in this order."""
+        place = {text: i for i, text in enumerate(self.texts)}
+        rows = self.counts[[place[text] for text in texts]]
+        return Agreed(tuple(texts), self.methods, self.looks, rows)
+
+
+def pooled(sums: FloatArray, name: str = "kappa") -> FloatArray:
+    """A figure of counts that were summed over texts. (…, 4) → (…)"""
+    flat = [agreement(*row)[name] for row in sums.reshape(-1, len(COUNTS)).tolist()]
+    return np.array(flat, dtype=np.float64).reshape(sums.shape[:-1])
+
+
+def resampled(counts: FloatArray, *, draws: int, seed: int) -> FloatArray:
+    """Counts summed over drawn texts, the same texts in all columns. (texts, …) → (draws, …)"""
+    flat = counts.reshape(len(counts), -1)
+    return resampled_sums(flat, draws=draws, seed=seed).reshape(draws, *counts.shape[1:])
+
+
+def with_ends(values: FloatArray, drawn: FloatArray) -> list[Interval]:
+    """Figures beside the ends of their intervals. (k,), (draws, k) → k rows"""
+    ends = percentiles(drawn)
+    return [[float(v), float(a), float(b)] for v, (a, b) in zip(values, ends, strict=True)]
+
+
+# ---- methods --------------------------------------------------------------------------------
+
+
+def method_agreement(cnn: Agreed, han: Agreed, *, draws: int, test_draws: int, seed: int) -> Found:
+    """Every method against every truth, with what the paper compares tested in pairs."""
+    both = [text for text in cnn.texts if text in set(han.texts)]
+    return {
+        "texts": {"cnn": len(cnn.texts), "han": len(han.texts), "both": len(both)},
+        "agreement": _merged(_agreement(a, draws, seed) for a in (cnn, han)),
+        "differences": _differences(cnn, cnn.on(both), han.on(both), test_draws, seed),
+        "half": _half(cnn, draws, seed),
+    }
+
+
+def _agreement(agreed: Agreed, draws: int, seed: int) -> Found:
+    """By truth, binarisation and method: kappa, precision and recall."""
+    sums = agreed.counts.sum(axis=0)  # (methods, looks, 4)
+    drawn = resampled(agreed.counts, draws=draws, seed=seed)
+    found: Found = {}
+    for name in FIGURES:
+        values, spread = pooled(sums, name), pooled(drawn, name)
+        for i, method in enumerate(agreed.methods):
+            rows = with_ends(values[i], spread[:, i])
+            for (truth, binary), row in zip(agreed.looks, rows, strict=True):
+                by_method = found.setdefault(truth, {}).setdefault(binary, {})
+                by_method.setdefault(method, {})[name] = row
+    return found
+
+
+def _merged(parts: Iterator[Found]) -> Found:
+    merged: Found = {}
+    for part in parts:
+        for truth, binaries in part.items():
+            for binary, methods in binaries.items():
+                merged.setdefault(truth, {}).setdefault(binary, {}).update(methods)
+    return merged
+
+
+def _differences(
+    cnn: Agreed, cnn_both: Agreed, han_both: Agreed, draws: int, seed: int
+) -> list[Found]:
+    """Differences of kappas on the same texts, corrected for all looks together."""
+    of_cnn = [
+        *((method, SALIENCY) for method in FIRST_FOUR if method in cnn.methods),
+        *combinations((m for m in FIRST_FOUR if m in cnn.methods), 2),
+    ]
+    with_han = [(m, ATTENTION) for m in (SALIENCY, BEST) if m in cnn.methods]
+    truths = list(dict.fromkeys(truth for truth, _ in cnn.looks))
+    asked: list[tuple[str, str, str]] = []
+    columns: list[FloatArray] = []
+    values: list[FloatArray] = []
+    for pairs, first, second in ((of_cnn, cnn, cnn), (with_han, cnn_both, han_both)):
+        looks = [(truth, one, other) for truth in truths for one, other in pairs]
+        if not looks or not first.texts:
+            continue
+        counts = np.stack(
+            [
+                np.stack([first.of(one, truth), second.of(other, truth)], axis=1)
+                for truth, one, other in looks
+            ],
+            axis=1,
+        )  # (texts, looks, 2, 4)
+        drawn = pooled(resampled(counts, draws=draws, seed=seed))
+        asked += looks
+        columns.append(drawn[..., 0] - drawn[..., 1])
+        kappas = pooled(counts.sum(axis=0))
+        values.append(kappas[..., 0] - kappas[..., 1])
+    return _tested(asked, values, columns)
+
+
+def _tested(
+    asked: Sequence[tuple[str, str, str]], values: list[FloatArray], columns: list[FloatArray]
+) -> list[Found]:
+    """Differences with intervals and p-values after all looks."""
+    if not asked:
+        return []
+    drawn = np.concatenate(columns, axis=1)
+    p = holm(resampling_tests(drawn))
+    ends = with_ends(np.concatenate(values), drawn)
+    return [
+        {"truth": truth, "one": one, "other": other, "interval": interval, "p": float(q)}
+        for (truth, one, other), interval, q in zip(asked, ends, p, strict=True)
+    ]
+
+
+def _half(cnn: Agreed, draws: int, seed: int) -> Interval:
+    """The mean kappa under MILP as a share of that under WGA, of the paper's methods."""
+    methods = [m for m in (SALIENCY, *FIRST_FOUR) if m in cnn.methods]
+    counts = np.stack(
+        [np.stack([cnn.of(m, t) for m in methods], axis=1) for t in ("milp", "wga")], axis=1
+    )  # (texts, 2, methods, 4)
+
+    def share(sums: FloatArray) -> FloatArray:
+        milp, wga = np.moveaxis(pooled(sums).mean(axis=-1), -1, 0)
+        found: FloatArray = np.where(wga > 0, milp / np.where(wga > 0, wga, 1.0), np.nan)
+        return found
+
+    value = share(counts.sum(axis=0)[None])
+    return with_ends(value, share(resampled(counts, draws=draws, seed=seed))[:, None])[0]
+
+
+# ---- confidence -----------------------------------------------------------------------------
+
+
+def confidences(run: Run, metrics: Mapping[tuple[str, str], Metric], seed: int) -> Found:
+    """What is left of the confidence without the words of each truth and without as many others.
+
+    Differences are of what is left without random words and without the truth's, so that more is
+    better for the truth; and of each other truth and WGA.
+    """
+    names = (*FORMS, "removed", "confidence")
+    _, scores = scores_of(run, [""], [m.spec for m in metrics.values()], names)
+    scores = scores[:, 0]  # (texts, metrics, names)
+    place = {key: i for i, key in enumerate(metrics)}
+    truths = list(dict.fromkeys(truth for truth, _ in metrics))
+
+    def intervals(values: FloatArray) -> list[Interval]:
+        ends = bootstrap_intervals(values, seed=seed)
+        means = np.nanmean(values, axis=0)
+        return [[float(m), float(a), float(b)] for m, (a, b) in zip(means, ends, strict=True)]
+
+    found: Found = {
+        truth: {
+            remove: dict(zip(names, intervals(scores[:, place[truth, remove]]), strict=True))
+            for remove in ("marked", "random")
+        }
+        for truth in truths
+    }
+    control = np.stack(
+        [scores[:, place[t, "random"], :3] - scores[:, place[t, "marked"], :3] for t in truths],
+        axis=1,
+    )  # (texts, truths, forms)
+    others = [t for t in truths if t != "wga"]
+    wga = scores[:, place["wga", "marked"], :3]
+    rivals = np.stack([scores[:, place[t, "marked"], :3] - wga for t in others], axis=1)
+    every = np.concatenate([control, rivals], axis=1)
+    p = holm(sign_flip_tests(every[:, :, FORMS.index("printed")], seed=seed))
+    rows = intervals(every.reshape(len(every), -1))
+    for i, one in enumerate((*truths, *others)):
+        said = dict(zip(FORMS, rows[3 * i : 3 * i + 3], strict=True)) | {"p": float(p[i])}
+        found[one]["control" if i < len(truths) else "over_wga"] = said
+    found["whole"] = found[truths[0]]["marked"]["confidence"]
+    return found
+
+
+# ---- people ---------------------------------------------------------------------------------
+
+
+def people_agreement(
+    marks: Sequence[Sequence[BoolArray]],
+    truths: Mapping[str, Sequence[BoolArray]],
+    *,
+    draws: int,
+    test_draws: int,
+    seed: int,
+) -> Found:
+    """Each truth against each person, in the order in which a review names them, against all of
+    them together, and people against each other, both ways round."""
+    most = max(map(len, marks))
+    named = [i for i in range(most) if sum(len(m) > i for m in marks) >= len(marks) / 2]
+    counts = np.zeros((len(marks), len(truths), most, 4))
+    mutual = np.zeros((len(marks), 4))
+    for review, people in enumerate(marks):
+        for t, held in enumerate(truths.values()):
+            for i, mark in enumerate(people):
+                counts[review, t, i] = counted(mark, held[review])
+        for one, other in permutations(people, 2):
+            mutual[review] += counted(one, other)
+    persons = [f"person {i + 1}" for i in named] + ["all"]
+    of_person = np.concatenate(
+        [counts[:, :, named], counts.sum(axis=2, keepdims=True)], axis=2
+    )  # (reviews, truths, persons, 4)
+    columns = np.concatenate(
+        [of_person.reshape(len(marks), -1, 4), mutual[:, None]], axis=1
+    )  # (reviews, truths * persons + 1, 4)
+    drawn = pooled(resampled(columns, draws=draws, seed=seed))
+    kappas = pooled(columns.sum(axis=0))
+    rows = with_ends(kappas, drawn)
+    below = with_ends(kappas[:-1] - kappas[-1], drawn[:, :-1] - drawn[:, -1:])
+    found: Found = {
+        "reviews": len(marks),
+        "marks": sum(map(len, marks)),
+        "persons": persons,
+        "mutual": rows[-1],
+        "kappa": {},
+        "above_mutual": {},
+    }
+    for t, truth in enumerate(truths):
+        at = slice(t * len(persons), (t + 1) * len(persons))
+        found["kappa"][truth] = dict(zip(persons, rows[at], strict=True))
+        found["above_mutual"][truth] = dict(zip(persons, below[at], strict=True))
+    names = list(truths)
+    pairs = [("all", "wga", other) for other in names if other != "wga"]
+    tests = pooled(resampled(of_person[:, :, -1], draws=test_draws, seed=seed))
+    whole = pooled(of_person[:, :, -1].sum(axis=0))
+    wga = names.index("wga")
+    found["differences"] = _tested(
+        pairs,
+        [np.array([whole[wga] - whole[names.index(other)]]) for _, _, other in pairs],
+        [(tests[:, wga] - tests[:, names.index(other)])[:, None] for _, _, other in pairs],
+    )
+    return found

@@ -1,0 +1,348 @@
+"""The experiments with pseudo ground truth, small."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from veracity.core.errors import DataError
+from veracity.core.examples import Dataset, Example
+from veracity.core.inputs import Text
+from veracity.core.truths import WordSets
+from veracity.data import load_data, write_records
+from veracity.metrics.truth_agreement import agreement
+from veracity.recipes.papers import _idc_findings as show
+from veracity.recipes.papers import recipes
+from veracity.recipes.papers._idc_judging import (
+    FORMS,
+    Agreed,
+    method_agreement,
+    people_agreement,
+    pooled,
+    resampled,
+)
+from veracity.recipes.papers.idc import TRUTHS, Idc, held, strongest
+from veracity.results.findings import Cell, Findings
+from veracity.results.statistics import percentiles, resampling_tests
+
+SIX = ("gradient", "grad_cam", "integrated_gradients", "deep_lift", "lrp", "attention")
+
+
+# ---- the whole ------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def marked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Reviews in which one person marked all opinions and another those that decide."""
+    data = load_data("made_reviews(n=240, seed=5)")
+    examples = [
+        replace(e, truths={"rationale": (*e.truths["polarity"], *e.truths["rationale"])}, facts={})
+        for e in data
+    ]
+    path = tmp_path_factory.mktemp("people") / "people.jsonl"
+    write_records(replace(data, examples=tuple(examples)), path)
+    return path
+
+
+def test_idc_runs_and_goes_on(marked: Path, tmp_path: Path, monkeypatch: Any) -> None:
+    programme = "words=200, least=1, seconds=0.3"
+    sources = {
+        "wga": "gram_activation",
+        "milp": f"integer_program({programme})",
+        "hybrid": f"hybrid({programme})",
+    }
+    tiny = {
+        **Idc.at_scale("smoke"),
+        "limit": 400,
+        "explained": 60,
+        "cnn": "idc_cnn(size=16, filters=12, dropout=0.1)",
+        "han": "hierarchical_attention(size=12, hidden=6, attention=6)",
+        "training": {"epochs": 4, "learning_rate": 0.01},
+        "methods": ["gradient", "lrp", "deep_lift", "grad_cam", "random_scores"],
+        "truths": sources,
+        "people_truths": sources,
+    }
+    monkeypatch.setattr(Idc, "at_scale", classmethod(lambda cls, scale: tiny))
+    recipe = recipes.make(f"idc(people={str(marked)!r})")
+    steps: list[Any] = []
+
+    def go() -> Findings:
+        return recipe.run(
+            tmp_path,
+            scale="smoke",
+            data="made_reviews(n=400)",
+            seed=0,
+            workers=1,
+            watch=steps.append,
+        )
+
+    first = go()
+    tables = {t.title: dict(t.rows) for t in first.tables}
+    assert list(tables["Methods against WGA"]) == [
+        *("saliency", "Grad-CAM", "DeepLIFT", "LRP", "HAN attention", "random_scores")
+    ]
+    lrp, random = (tables["Methods against WGA"][m][0] for m in ("LRP", "random_scores"))
+    assert isinstance(lrp, Cell) and isinstance(random, Cell)
+    assert lrp.published == 0.59 and random.published is None
+    assert lrp.low is not None and lrp.high is not None and lrp.low < lrp.value < lrp.high
+    assert lrp.value > 0.3 > random.value
+    rows = ("without WGA's words", "without as many at random (WGA)")
+    (without, *_), (control, *_) = (tables["Relative confidence"][row] for row in rows)
+    assert isinstance(without, Cell) and isinstance(control, Cell)
+    assert without.published == 0.52 and without.value < control.value - 0.02
+    mutual = tables["Truths against people"]["people with each other"][-1]
+    wga = tables["Truths against people"]["WGA"][-1]
+    assert isinstance(mutual, Cell) and isinstance(wga, Cell)
+    assert 0.5 < mutual.value < 1 and wga.value > 0.1
+    assert [f.names for f in first.figures] == [(), ("person 1", "person 2", "all")]
+    assert len(first.claims) == 9
+    # nothing is done again, and the same is found
+    written = {f: f.stat().st_mtime_ns for f in (tmp_path / "steps").rglob("*") if f.is_file()}
+    assert (steps[-1].done, steps[-1].total) == (10, 10)
+    assert repr(go()) == repr(first) == repr(Findings.read(tmp_path))
+    assert written == {
+        f: f.stat().st_mtime_ns for f in (tmp_path / "steps").rglob("*") if f.is_file()
+    }
+
+
+def test_reviews_that_nobody_marked_twice_are_told(tmp_path: Path) -> None:
+    write_records(load_data("made_reviews(n=20)"), tmp_path / "once.jsonl")
+    recipe = Idc(people=str(tmp_path / "once.jsonl"))
+    with pytest.raises(DataError, match="two people or more"):
+        recipe._marked(Idc.at_scale("smoke"), 0)
+
+
+def test_people_are_compared_on_reviews_that_nothing_was_learnt_from(marked: Path) -> None:
+    sizes = Idc.at_scale("smoke")
+    parts, asked = Idc(people=str(marked))._marked(sizes, 0)
+    assert [len(p) for p in (parts.train, parts.validation, parts.test)] == [144, 48, 48]
+    learnt = {e.input.text for part in (parts.train, parts.validation) for e in part}
+    assert not learnt & {e.input.text for e in asked}
+    assert [e.id for e in asked] == [e.id for e in parts.test]
+    # other reviews to learn from leave all for the comparison, under the same labels
+    parts, asked = Idc(people=str(marked), learn_from="made_reviews(n=50)")._marked(sizes, 0)
+    assert (len(parts.train), len(parts.validation), len(asked)) == (40, 10, 240)
+    assert parts.train.labels == parts.test.labels == asked.labels
+
+
+def test_tokens_of_people_hold_words_of_ours() -> None:
+    sets = WordSets(("no", "yes"), (frozenset({"dull"}), frozenset({"great", "well"})))
+    text = Text.of_words(["Great,", "well-made", "dull", "greatest", "fun."])
+    assert held(sets, Example("0", text, 1)).tolist() == [True, True, False, False, False]
+    assert held(sets, Example("0", text, 0)).tolist() == [False, False, True, False, False]
+
+
+def test_strongest_words_by_score_or_by_texts() -> None:
+    words = (frozenset({"a"}), frozenset({"b", "c", "d"}))
+    scored = WordSets(("0", "1"), words, {"b": (0, 0.3), "c": (0, 0.9), "d": (0, 0.3)})
+    texts = ("b d", "b c d d", "B x")
+    data = Dataset(
+        "d",
+        ("0", "1"),
+        tuple(Example(str(i), Text.of_words(t.split()), 1) for i, t in enumerate(texts)),
+    )
+    assert strongest(scored, data, 1) == ["c", "b", "d"]
+    assert strongest(WordSets(("0", "1"), words), data, 1) == ["b", "d", "c"]
+
+
+# ---- figures --------------------------------------------------------------------------------
+
+
+def some_counts(texts: int, columns: int, seed: int = 0) -> Any:
+    rng = np.random.default_rng(seed)
+    return rng.integers(0, 6, size=(texts, columns, 4)).astype(float)
+
+
+def test_drawn_kappas_equal_the_slow_way() -> None:
+    counts = some_counts(12, 3)
+    drawn = pooled(resampled(counts, draws=40, seed=7))
+    rng = np.random.default_rng(7)
+    for draw in drawn:
+        times = rng.multinomial(12, np.full(12, 1 / 12))
+        texts = [i for i, n in enumerate(times) for _ in range(n)]
+        assert len(texts) == 12
+        for column, kappa in enumerate(draw):
+            tp, fp, fn, tn = (sum(counts[i, column, k] for i in texts) for k in range(4))
+            assert kappa == pytest.approx(agreement(tp, fp, fn, tn)["kappa"])
+
+
+def test_intervals_of_pooled_kappas_cover_what_they_should() -> None:
+    """Half of all texts agree well and half badly: how wide a kappa of 100 texts varies is known
+    from drawing such texts anew."""
+    rng = np.random.default_rng(0)
+
+    def drawn_texts() -> Any:
+        good = rng.random(100) < 0.5
+        return np.where(good[:, None], [8.0, 2, 2, 8], [4.0, 6, 6, 4])[:, None]
+
+    anew = [pooled(drawn_texts().sum(axis=0))[0] for _ in range(500)]
+    ends = [percentiles(pooled(resampled(drawn_texts(), draws=300, seed=i)))[0] for i in range(40)]
+    assert np.mean(ends, axis=0) == pytest.approx(np.quantile(anew, [0.025, 0.975]), abs=0.03)
+
+
+def test_p_values_of_draws() -> None:
+    draws = np.array([[1.0, -1.0, 0.0, 1.0]] * 99)
+    draws[:10, 3] = -1.0
+    assert resampling_tests(draws) == pytest.approx([0.02, 0.02, 1.0, 0.22])
+
+
+def agreed(quality: dict[str, float], seed: int, texts: int = 300) -> Agreed:
+    """Methods that call a share of the important words important, and of the others less."""
+    rng = np.random.default_rng(seed)
+    looks = tuple((truth, "threshold") for truth in TRUTHS)
+    counts = np.zeros((texts, len(quality), len(looks), 4))
+    for i, (truth, _) in enumerate(looks):
+        fade = 0.5 if truth == "milp" else 1.0
+        for j, good in enumerate(quality.values()):
+            tp = rng.binomial(4, good * fade, size=texts)
+            fp = rng.binomial(16, 0.1, size=texts)
+            counts[:, j, i] = np.stack([tp, fp, 4 - tp, 16 - fp], axis=1)
+    return Agreed(tuple(f"t{i}" for i in range(texts)), tuple(quality), looks, counts)
+
+
+def test_methods_are_compared_on_texts_that_both_models_get_right() -> None:
+    cnn = agreed(dict.fromkeys(SIX[:-1], 0.7) | {"gradient": 0.4}, seed=1)
+    han = agreed({"attention": 0.2}, seed=2).on([f"t{i}" for i in range(299, 99, -1)])
+    found = method_agreement(cnn, han, draws=200, test_draws=2000, seed=0)
+    assert found["texts"] == {"cnn": 300, "han": 200, "both": 200}
+    pair = next(d for d in found["differences"] if (d["one"], d["other"]) == (SIX[0], SIX[-1]))
+    both = [t for t in cnn.texts if t in han.texts]
+    one = agreement(*cnn.on(both).of("gradient", "wga").sum(axis=0))["kappa"]
+    other = agreement(*han.of("attention", "wga").sum(axis=0))["kappa"]
+    assert pair["interval"][0] == pytest.approx(one - other)
+    assert pair["interval"][1] > 0 and pair["p"] < 0.05
+    kappa = found["agreement"]["wga"]["threshold"]["lrp"]["kappa"]
+    assert kappa[0] == pytest.approx(agreement(*cnn.of("lrp", "wga").sum(axis=0))["kappa"])
+    verdicts = [c.verdict for c in show.method_claims(found | {"confidence": confidence()})]
+    assert verdicts[:4] == ["confirmed"] * 4
+
+
+def test_people_against_truths_and_each_other() -> None:
+    def mask(*places: int) -> Any:
+        return np.isin(np.arange(6), places)
+
+    marks = [[mask(0, 1), mask(0)], [mask(2), mask(2, 3)], [mask(4), mask(4), mask(5)]] * 4
+    truths = {"wga": [mask(0), mask(2), mask(4)] * 4, "milp": [mask(5), mask(5), mask(0)] * 4}
+    found = people_agreement(marks, truths, draws=50, test_draws=100, seed=0)
+    assert found["persons"] == ["person 1", "person 2", "all"]  # a third is there too rarely
+    # person 1 marks 4 words in 18, WGA 3 of these: tp 3, fp 1, fn 0, tn 14
+    assert found["kappa"]["wga"]["person 1"][0] == pytest.approx(agreement(3, 1, 0, 14)["kappa"])
+    # seven readings; the third person of the last review found another word
+    assert found["kappa"]["wga"]["all"][0] == pytest.approx(agreement(6, 3, 1, 32)["kappa"])
+    # both ways round: first 0|1, then 2|3, then 4 = 4, 4 and 5 twice apart
+    assert found["mutual"][0] == pytest.approx(agreement(8, 6, 6, 40)["kappa"])
+    assert found["differences"][0]["interval"][0] > 0.5
+
+
+# ---- claims ---------------------------------------------------------------------------------
+
+
+def difference(truth: str, one: str, other: str, value: float, p: float = 0.001) -> Any:
+    ends = [value, value - 0.01, value + 0.01]
+    return {"truth": truth, "one": one, "other": other, "interval": ends, "p": p}
+
+
+def confidence(wga: float = 0.2, p: float = 0.001) -> Any:
+    def said(value: float) -> Any:
+        return {form: [value, value - 0.01, value + 0.01] for form in FORMS}
+
+    def of(fall: float) -> Any:
+        return {
+            "marked": said(0.75 - fall) | {"removed": [0.17, 0.16, 0.18]},
+            "random": said(0.72) | {"removed": [0.17, 0.16, 0.18]},
+            "control": said(fall - 0.03) | {"p": p},
+            "over_wga": said(wga - fall) | {"p": p},
+        }
+
+    return {"whole": [0.75] * 3, "wga": of(wga), "milp": of(0.1), "hybrid": of(0.12)}
+
+
+def figures(p: float = 0.001, **changes: Any) -> Any:
+    """What the paper printed, as if we had found it."""
+    printed = Idc.settings()["published"]
+    kappas = {t: {m: row[0] for m, row in printed[t].items()} for t in TRUTHS}
+    for name, value in changes.items():
+        for of in kappas.values():
+            of[name] = value
+    four = ("lrp", "deep_lift", "grad_cam", "integrated_gradients")
+    pairs = [
+        *((m, "gradient") for m in four),
+        *((m, n) for i, m in enumerate(four) for n in four[i + 1 :]),
+        *(("gradient", "attention"), ("lrp", "attention")),
+    ]
+    return {
+        "texts": {"cnn": 1600, "han": 1600, "both": 1400},
+        "agreement": {
+            t: {"threshold": {m: {"kappa": [k, k - 0.015, k + 0.015]} for m, k in of.items()}}
+            for t, of in kappas.items()
+        },
+        "differences": [
+            difference(t, one, other, of[one] - of[other], p)
+            for t, of in kappas.items()
+            for one, other in pairs
+        ],
+        "half": [0.43, 0.40, 0.46],
+        "confidence": confidence(),
+    }
+
+
+def verdicts(found: Any) -> list[str]:
+    return [claim.verdict for claim in show.method_claims(found)]
+
+
+def test_the_papers_own_figures_confirm_its_claims() -> None:
+    assert verdicts(figures()) == ["confirmed"] * 7
+
+
+def test_claims_are_refuted_by_the_opposite() -> None:
+    assert verdicts(figures(gradient=0.7))[0] == "not confirmed"
+    assert verdicts(figures(attention=0.7))[1] == "not confirmed"
+    assert verdicts(figures(deep_lift=0.8))[2:4] == ["not confirmed"] * 2
+    assert verdicts(figures() | {"half": [0.9, 0.85, 0.95]})[4] == "not confirmed"
+    assert verdicts(figures() | {"confidence": confidence(0.01)})[5:] == ["not confirmed"] * 2
+
+
+def test_claims_stay_open_where_nothing_is_sure() -> None:
+    assert verdicts(figures(p=0.4))[:2] == ["open"] * 2
+    # LRP may be worse than DeepLIFT by more than counts as equal, but that is not sure
+    assert verdicts(figures(p=0.4, deep_lift=0.61, lrp=0.59))[2] == "open"
+    assert verdicts(figures() | {"half": [0.6, 0.5, 0.7]})[4] == "open"
+    assert verdicts(figures() | {"confidence": confidence(p=0.2)})[5:] == ["open"] * 2
+
+
+def people_figures(wga: float, other: float, p: float = 0.001) -> Any:
+    above = [wga - 0.35, wga - 0.37, wga - 0.33]
+    return {
+        "reviews": 309,
+        "marks": 900,
+        "persons": ["person 1", "all"],
+        "mutual": [0.35, 0.33, 0.37],
+        "kappa": {},
+        "above_mutual": {"wga": {"person 1": above, "all": above}},
+        "differences": [difference("all", "wga", t, wga - other, p) for t in ("milp", "hybrid")],
+    }
+
+
+def test_claims_about_people() -> None:
+    def said(*values: float) -> list[str]:
+        return [claim.verdict for claim in show.people_claims(people_figures(*values))]
+
+    assert said(0.45, 0.2) == ["confirmed", "confirmed"]
+    assert said(0.1, 0.2) == ["not confirmed", "not confirmed"]
+    assert said(0.35, 0.3, 0.5) == ["open", "open"]
+
+
+def test_published_figures_are_those_of_the_paper() -> None:
+    printed = Idc.settings()["published"]
+    assert all(set(printed[t]) == set(SIX) for t in TRUTHS)
+    assert printed["wga"]["lrp"] == [0.59, 0.72, 0.63]
+    assert printed["milp"]["attention"] == [0.09, 0.13, 0.19]
+    assert printed["hybrid"]["integrated_gradients"] == [0.42, 0.56, 0.50]
+    assert printed["wga"]["gradient"] == [0.33, 0.40, 0.53]
+    assert printed["confidence"] == {"whole": 0.75, "wga": 0.52}
+    assert json.loads(json.dumps(printed)) == printed
