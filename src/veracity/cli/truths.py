@@ -67,13 +67,15 @@ def learn(
     as_json: Json = False,
 ) -> None:
     """Learn which words decide each label, where nobody marked them."""
+    from ..data import sampled
     from ..results.truths import remarks
     from ..truths import learnt_truth, truths
 
     chosen = truths.make(source)
     _check_new(out)
     read = read_data(data, columns, labels, language, max_words, skip_bad, layout)
-    part = part_of(read, data, split, limit, seed)
+    # first the sample, then its part, as a model trained with the same limit got it
+    part = part_of(sampled(read, limit, seed=seed), data, split, None, seed)
     network = loaded_model(model, labels, False, None, 30.0, 32, None) if model else None
     say = stderr()
     say.print(
@@ -100,6 +102,9 @@ def show(
         typer.Argument(metavar="[DATA]", help="Counts texts, and shows words in context."),
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="Words per label to show.")] = 20,
+    least: Annotated[
+        int, typer.Option(min=1, help="Words in fewer texts of their label come last.")
+    ] = 3,
     lexicon: Annotated[
         list[str] | None,
         typer.Option(
@@ -135,15 +140,15 @@ def show(
     signs = polarities(sets.labels, *told, by_number=bool(lexicon))
     if lexicon and not any(signs):
         raise PluginError(
-            f"expected to know which of {', '.join(sets.labels)} praise and which blame, to compare "
-            "them with a lexicon. Name them with --positive and --negative"
+            f"expected to know which of {', '.join(sets.labels)} praise and which blame, since a "
+            "lexicon tells praise from blame. Name them with --positive and --negative"
         )
     lexicons = read_lexicons(*(lexicon or ([OWN] if any(signs) else [])))
     read = None
     if data is not None:
         read = read_data(data, columns, labels, language, max_words, skip_bad, layout)
         read = part_of(read, data, split, limit, seed)
-    view = word_view(sets, read, lexicons=lexicons, polarity=signs, top=top)
+    view = word_view(sets, read, lexicons=lexicons, polarity=signs, top=top, least=least)
     if html is not None:
         write_words(view, html, top=top)
     if as_json:

@@ -211,12 +211,12 @@ def read_lexicons(*sources: str | Path) -> dict[str, Mapping[str, int]]:
     groups: dict[Path, list[Path]] = {}
     for path in map(Path, sources):
         bare = re.sub("positive|negative", "", path.stem).strip(" _-.") or "words"
-        key = path.with_name(bare if _sign_of(path.name) else path.name)
+        key = path.with_name(bare) if _sign_of(path.name) else path
         groups.setdefault(key, []).append(path)
     found: dict[str, Mapping[str, int]] = {}
     for key, paths in groups.items():
         own = str(key) == OWN and not key.exists()
-        name = str(key) if key.name in found else key.name
+        name = str(key) if key.stem in found else key.stem
         found[name] = own_lexicon() if own else read_lexicon(*paths)
     return found
 

@@ -26,6 +26,8 @@ LONGEST = 60
 """Longer words are cut short: nobody reads them, and they would break the page."""
 WIDEST_WORD, WITHOUT_CONTEXT, NARROW = 20, 48, 30
 """Columns that words take, that all but contexts take, and that contexts need."""
+NAMED = 12
+"""Words that a line of a terminal names."""
 STEPS = 9
 CONTEXTS = 10
 """Words of a label that the page shows in context."""
@@ -46,7 +48,7 @@ def print_words(console: Console, view: WordView, top: int) -> None:
         for c in view.comparisons:
             for what, words in (("says the opposite of", c.other), ("does not know", c.unlisted)):
                 if words:
-                    console.print(Line(printable(f"{c.lexicon} {what} {_some(words, top)}")))
+                    console.print(Line(printable(f"{c.lexicon} {what} {_some(words, NAMED)}")))
         console.print()
     for remark in view.remarks:
         console.print(Line(printable(remark)))
@@ -132,7 +134,7 @@ def words_page(view: WordView, *, top: int = 20) -> str:
         scripts=("truths.js",),
         filters={"cut": lambda text: shortened(text, LONGEST), "side": SIDES.__getitem__},
         view=view,
-        clouds=[_Cloud(one, _cloud(one, top)) for one in view.labels],
+        clouds=[_cloud(one, top) for one in view.labels],
         top=top,
         contexts=CONTEXTS,
         most_words=MOST_WORDS,
@@ -145,33 +147,43 @@ def words_page(view: WordView, *, top: int = 20) -> str:
 class _Word:
     text: str
     step: int
-    strength: float
+    said: str
+    """How strong it is, in a number; empty where nobody knows."""
 
 
 @dataclass(frozen=True)
 class _Cloud:
     one: LabelWords
     words: tuple[_Word, ...]
+    size: str
+    """What the size of a word stands for."""
 
 
-def _cloud(one: LabelWords, top: int) -> tuple[_Word, ...]:
+def _cloud(one: LabelWords, top: int) -> _Cloud:
     """The strongest words, the larger the nearer to the middle."""
     shown = one.members[:top]
-    values = [one.strength(m) for m in shown]
+    values, said, size = [1.0] * len(shown), [""] * len(shown), "no strengths are known"
+    if one.order == "score":
+        values = [m.score for m in shown]
+        said, size = [number(v) for v in values], "size by score"
+    texts = [m.texts for m in shown]
+    if len(set(values)) == 1 and len(set(texts)) > 1:  # scores that are all alike say nothing
+        values, said, size = texts, [count(v) for v in texts], "size by texts of the label"
     known = [v for v in values if not math.isnan(v)]
     low, high = min(known, default=0.0), max(known, default=0.0)
-    words = []
-    for m, value in zip(shown, values, strict=True):
-        share = (value - low) / (high - low) if high > low else 0.5
-        step = 0 if math.isnan(share) else round(STEPS * share)
-        words.append(_Word(m.word, step, value))
-    return (*words[1::2][::-1], *words[0::2])
+    shares = [(v - low) / (high - low) if high > low else 0.5 for v in values]
+    words = [
+        _Word(m.word, 0 if math.isnan(share) else round(STEPS * share), told)
+        for m, share, told in zip(shown, shares, said, strict=True)
+    ]
+    words.sort(key=lambda word: -word.step)
+    return _Cloud(one, (*words[1::2][::-1], *words[0::2]), size)
 
 
 def _facts(view: WordView) -> list[tuple[str, str]]:
     """How the sets were found, as far as their file says it in a way that is understood."""
     facts: Any = view.facts
-    shown = [("Source", view.source), ("Learnt from", str(facts.get("trained_on", "")))]
+    shown = [("Source", view.source), ("Learnt from", view.trained_on)]
     for name, what in (
         ("vocabulary", "Words looked at"),
         ("documents", "Texts used"),

@@ -117,6 +117,8 @@ class WordView:
     """All that there is to see of sets of words."""
 
     source: str
+    trained_on: str
+    """The data that the sets come from; empty where their file does not say it."""
     remarks: tuple[str, ...]
     labels: tuple[LabelWords, ...]
     comparisons: tuple[Comparison, ...]
@@ -133,17 +135,23 @@ def word_view(
     lexicons: Mapping[str, Mapping[str, int]] | None = None,
     polarity: Sequence[int] = (),
     top: int = 20,
+    least: int = 3,
 ) -> WordView:
-    """The sets with counts and contexts from the data, if there are any, for the top words."""
+    """The sets with counts from the data, if there are any, and contexts for the top words.
+
+    Words in fewer texts of their label than `least` come last: one text makes no strong word.
+    """
     if data is not None:
         sets.check(data)
     signs = tuple(polarity) or (0,) * len(sets.labels)
     texts = sets.texts(data) if data is not None else sets.texts_seen
-    labels = tuple(_ordered(sets, c, signs[c], texts) for c in range(len(sets.labels)))
+    labels = tuple(_ordered(sets, c, signs[c], texts, least) for c in range(len(sets.labels)))
     if data is not None:
         labels = _with_places(sets, labels, data, top)
+    trained_on = str(sets.facts.get("trained_on", ""))
     return WordView(
-        str(sets.facts.get("source", "unknown source")),
+        str(sets.facts.get("source", "an unknown source")),
+        trained_on,
         tuple(remarks(sets)),
         labels,
         tuple(
@@ -152,7 +160,7 @@ def word_view(
             for sign in (1, -1)
             if sign in signs
         ),
-        data.name if data is not None else str(sets.facts.get("trained_on", "")) if texts else "",
+        data.name if data is not None else trained_on if texts else "",
         data is not None,
         sets.facts,
     )
@@ -200,7 +208,7 @@ def remarks(sets: WordSets) -> Iterator[str]:
         yield (
             "proven: no sets touch other labels less"
             if facts.get("status") == "optimal"
-            else f"stopped at the time limit: better sets cost at most {facts['gap']:.1%} less (gap)"
+            else f"stopped at the time limit: best sets cost up to {facts['gap']:.1%} less (gap)"
         )
     kept, dropped = facts.get("documents"), facts.get("dropped")
     if _is_number(kept) and _is_number(dropped) and dropped:
@@ -217,7 +225,7 @@ def remarks(sets: WordSets) -> Iterator[str]:
 
 
 def _ordered(
-    sets: WordSets, label: int, polarity: int, texts: Mapping[str, Sequence[int]]
+    sets: WordSets, label: int, polarity: int, texts: Mapping[str, Sequence[int]], least: int
 ) -> LabelWords:
     words = sets.words[label]
     order = "score" if sets.scores else "texts" if texts else "name"
@@ -229,12 +237,11 @@ def _ordered(
         score = sets.scores[word][label] if word in sets.scores else math.nan
         members.append(Member(word, score, own, all_ - own))
     found = LabelWords(sets.labels[label], polarity, order, ())
-    strength = {m.word: found.strength(m) for m in members}
 
-    def place(m: Member) -> tuple[float, float, str]:
-        # unknown strengths come last
-        value = strength[m.word]
-        return (math.inf if math.isnan(value) else -value, m.elsewhere, m.word)
+    def place(m: Member) -> tuple[bool, float, float, float, str]:
+        values = (found.strength(m), m.texts, -m.elsewhere)
+        # what is not known comes last
+        return (m.texts < least, *(-v if v == v else math.inf for v in values), m.word)  # type: ignore[return-value]
 
     return replace(found, members=tuple(sorted(members, key=place)))
 
