@@ -13,7 +13,7 @@ import typer
 
 from .. import __version__
 from ..core.errors import VeracityError
-from . import auditing, building, data, explaining, listing, planting, recipes, training
+from . import auditing, building, data, explaining, listing, planting, recipes, training, truths
 from .exits import BAD_INPUT, BUG, INTERRUPTED
 from .showing import print_json
 
@@ -28,6 +28,10 @@ data_app = typer.Typer(help="Look at data before you trust it.", no_args_is_help
 build_app = typer.Typer(
     help="Build pairs with people, sheet by sheet: types, sample, twins, rationales, ratings, "
     "judge, assemble.",
+    no_args_is_help=True,
+)
+truths_app = typer.Typer(
+    help="Words held to decide where nobody marked any: pseudo ground truth.",
     no_args_is_help=True,
 )
 list_app = typer.Typer(help="What there is to choose from.", no_args_is_help=True)
@@ -45,11 +49,17 @@ for _verb in (
     auditing.report,
 ):
     app.command()(_verb)
-for _group, _module in ((data_app, data), (build_app, building), (list_app, listing)):
+for _group, _module in (
+    (data_app, data),
+    (build_app, building),
+    (truths_app, truths),
+    (list_app, listing),
+):
     for _name, _verb in _module.VERBS.items():
         _group.command(_name)(_verb)
 data_app.add_typer(build_app, name="build")
 app.add_typer(data_app, name="data")
+app.add_typer(truths_app, name="truths")
 app.add_typer(list_app, name="list")
 
 

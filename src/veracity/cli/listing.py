@@ -37,6 +37,13 @@ def list_changes(as_json: Json = False) -> None:
     _list(changes, as_json, lambda cls: "", "")
 
 
+def list_truths(as_json: Json = False) -> None:
+    """The sources of words that are held to decide."""
+    from ..truths import truths
+
+    _list(truths, as_json, lambda cls: "", "")
+
+
 def list_recipes(as_json: Json = False) -> None:
     """The papers' experiments."""
     from ..recipes.papers import recipes
@@ -100,6 +107,7 @@ VERBS = {
     "metrics": list_metrics,
     "models": list_models,
     "changes": list_changes,
+    "truths": list_truths,
     "recipes": list_recipes,
     "datasets": list_datasets,
     "formats": list_formats,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import functools
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -198,6 +199,25 @@ def read_lexicon(*paths: str | Path) -> dict[str, int]:
                 found[fields[0].strip().casefold()] = 1 if score > 0 else -1
     if not found:
         raise DataError("expected a lexicon with at least one emotional word, got none")
+    return found
+
+
+OWN = "own"
+"""What our own stock goes by where lexicons are named."""
+
+
+def read_lexicons(*sources: str | Path) -> dict[str, Mapping[str, int]]:
+    """Lexicons by name: lists of positive and of negative words that are named alike are one."""
+    groups: dict[Path, list[Path]] = {}
+    for path in map(Path, sources):
+        bare = re.sub("positive|negative", "", path.stem).strip(" _-.") or "words"
+        key = path.with_name(bare) if _sign_of(path.name) else path
+        groups.setdefault(key, []).append(path)
+    found: dict[str, Mapping[str, int]] = {}
+    for key, paths in groups.items():
+        own = str(key) == OWN and not key.exists()
+        name = str(key) if key.stem in found else key.stem
+        found[name] = own_lexicon() if own else read_lexicon(*paths)
     return found
 
 

@@ -55,23 +55,19 @@ class Programme(Truth):
     def vocabulary(self, model: Classifier | None, train: Dataset) -> tuple[Sequence[str], Scores]:
         """The words to look at, and their scores where there are any."""
 
+    def takes(self, texts: int) -> str:
+        return f"{self.seconds:g} s at most for the programme (seconds=…), often all of them"
+
     def learnt(self, model: Classifier | None, train: Dataset, *, seed: int) -> WordSets:
         started = time.perf_counter()
         vocabulary, scores = self.vocabulary(model, train)
-        known = frozenset(vocabulary)
-        documents = [known.intersection(self.read(e.input.words)) for e in train]
-        kept = [i for i, words in enumerate(documents) if len(words) >= self.least]
-        if not kept:
-            raise DataError(
-                f"no document of {train.name} has {self.least} of the {len(known)} words that "
-                f"{self.spec} looks at. Look at more words (words=…), or ask less (least=…)"
-            )
+        documents, kept = self.documents(vocabulary, train)
         labels = [train.examples[i].label for i in kept]
         sets, answer = decisive_words(
-            [documents[i] for i in kept],
+            documents,
             labels,
             len(train.labels),
-            vocabulary=len(known),
+            vocabulary=len(vocabulary),
             size_term=self.size_term,
             penalty=self.penalty,
             seconds=self.seconds,
@@ -83,16 +79,30 @@ class Programme(Truth):
             source=self.spec,
             seconds=time.perf_counter() - started,
             status="optimal" if answer.proven else "time limit",
-            objective=touched([documents[i] for i in kept], labels, sets),
+            objective=touched(documents, labels, sets),
             cost=answer.cost,
             bound=answer.bound,
             gap=answer.gap,
             slack=answer.slack,
             violated=[train.examples[kept[i]].id for i in answer.bare],
-            vocabulary=len(known),
+            vocabulary=len(vocabulary),
             documents=len(kept),
-            dropped=len(documents) - len(kept),
+            dropped=len(train) - len(kept),
         )
+
+    def documents(
+        self, vocabulary: Sequence[str], train: Dataset
+    ) -> tuple[list[frozenset[str]], list[int]]:
+        """What texts say of the words looked at, and the places of those that say enough."""
+        known = frozenset(vocabulary)
+        found = [known.intersection(self.read(e.input.words)) for e in train]
+        kept = [i for i, words in enumerate(found) if len(words) >= self.least]
+        if not kept:
+            raise DataError(
+                f"no document of {train.name} has {self.least} of the {len(known)} words that "
+                f"{self.spec} looks at. Look at more words (words=…), or ask less (least=…)"
+            )
+        return [found[i] for i in kept], kept
 
     def read(self, words: Iterable[str]) -> list[str]:
         """The words of a document that may be looked at, as the sets spell them."""
@@ -114,6 +124,26 @@ def decisive_words(
 ) -> tuple[tuple[frozenset[str], ...], Answer]:
     """A set per label, none sharing a word: one word at least of each document is in the set of
     its label, and as few as can be in the set of another."""
+    cover, columns = as_cover(
+        documents, labels, n_labels, vocabulary=vocabulary, size_term=size_term
+    )
+    answer = covered(
+        cover, seconds=seconds, penalty=penalty * len(documents), rng=rng, solver=solver
+    )
+    chosen = [columns[i] for i in np.flatnonzero(answer.chosen)]
+    sets = tuple(frozenset(w for w, of in chosen if of == c) for c in range(n_labels))
+    return sets, answer
+
+
+def as_cover(
+    documents: Sequence[frozenset[str]],
+    labels: Sequence[int],
+    n_labels: int,
+    *,
+    vocabulary: int | None = None,
+    size_term: bool = True,
+) -> tuple[Cover, list[tuple[str, int]]]:
+    """The programme as it is written down, and the word and label that each column stands for."""
     words = sorted({word for document in documents for word in document})
     counts = {word: np.zeros(n_labels, dtype=np.int64) for word in words}
     for document, label in zip(documents, labels, strict=True):
@@ -135,12 +165,7 @@ def decisive_words(
             if np.count_nonzero(counts[word]) > 1
         ),
     )
-    answer = covered(
-        cover, seconds=seconds, penalty=penalty * len(documents), rng=rng, solver=solver
-    )
-    chosen = [columns[i] for i in np.flatnonzero(answer.chosen)]
-    sets = tuple(frozenset(w for w, of in chosen if of == c) for c in range(n_labels))
-    return sets, answer
+    return cover, columns
 
 
 def touched(

@@ -1,0 +1,250 @@
+"""Verbs about words that are held to decide: learn them, look at them, mark them in data."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from shlex import quote
+from typing import Annotated, Any
+
+import typer
+
+from ..core.errors import DataError, PluginError
+from .options import (
+    AllowUnpickle,
+    ColumnsOption,
+    DataSource,
+    Json,
+    Labels,
+    Language,
+    Layout,
+    Limit,
+    MaxWords,
+    Seed,
+    SkipBad,
+    Split,
+)
+from .reading import label_list, loaded_model, part_of, read_data
+from .showing import print_json, stderr, stdout
+
+Words = Annotated[
+    Path, typer.Argument(metavar="WORDS", help="A file written by `veracity truths learn`.")
+]
+
+
+def learn(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="SOURCE",
+            help="gram_activation, integer_program, hybrid, or one with settings such as "
+            "'integer_program(words=3000, seconds=60)'; see `veracity list truths`.",
+        ),
+    ],
+    data: DataSource,
+    out: Annotated[Path, typer.Option(help="File to write, such as words.json.")],
+    model: Annotated[
+        str,
+        typer.Option(
+            help="Model that gram_activation and hybrid look into: a convolution of ours."
+        ),
+    ] = "",
+    split: Annotated[
+        str,
+        typer.Option(
+            help="What to learn from: train (as `veracity train` splits data with this seed), "
+            "validation, test or all."
+        ),
+    ] = "train",
+    seed: Seed = 0,
+    columns: ColumnsOption = "",
+    labels: Labels = "",
+    language: Language = "auto",
+    max_words: MaxWords = 5000,
+    skip_bad: SkipBad = False,
+    layout: Layout = "auto",
+    limit: Limit = None,
+    as_json: Json = False,
+) -> None:
+    """Learn which words decide each label, where nobody marked them."""
+    from ..data import sampled
+    from ..results.truths import remarks
+    from ..truths import learnt_truth, truths
+
+    chosen = truths.make(source)
+    _check_new(out)
+    read = read_data(data, columns, labels, language, max_words, skip_bad, layout)
+    # first the sample, then its part, as a model trained with the same limit got it
+    part = part_of(sampled(read, limit, seed=seed), data, split, None, seed)
+    network = loaded_model(model, labels, False, None, 30.0, 32, None) if model else None
+    say = stderr()
+    say.print(
+        f"{chosen.spec} reads {len(part):,} texts of {part.name}: {chosen.takes(len(part))}",
+        markup=False,
+        soft_wrap=True,
+    )
+    found = learnt_truth(chosen, network, part, seed=seed)
+    found.save(out)
+    if as_json:
+        print_json({"words": str(out), "labels": found.labels, **found.facts})
+        return
+    for remark in remarks(found):
+        say.print(remark, markup=False, soft_wrap=True)
+    hint = f"next: veracity truths show {quote(str(out))} {quote(data)}"
+    say.print(hint, markup=False, soft_wrap=True)
+    print(out)
+
+
+def show(
+    words: Words,
+    data: Annotated[
+        str | None,
+        typer.Argument(metavar="[DATA]", help="Counts texts, and shows words in context."),
+    ] = None,
+    top: Annotated[int, typer.Option(min=1, help="Words per label to show.")] = 20,
+    least: Annotated[
+        int, typer.Option(min=1, help="Words in fewer texts of their label come last.")
+    ] = 3,
+    lexicon: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Compare with emotional words: a file with word, tab and number, or lists whose "
+            "file names say positive and negative; may be repeated. `own` is a small stock of ours."
+        ),
+    ] = None,
+    positive: Annotated[
+        str, typer.Option(help="Labels that praise, if their names do not say so.")
+    ] = "",
+    negative: Annotated[str, typer.Option(help="Labels that blame.")] = "",
+    html: Annotated[Path | None, typer.Option(help="Write one self-contained page.")] = None,
+    split: Split = "all",
+    seed: Seed = 0,
+    columns: ColumnsOption = "",
+    labels: Labels = "",
+    language: Language = "auto",
+    max_words: MaxWords = 5000,
+    skip_bad: SkipBad = False,
+    layout: Layout = "auto",
+    limit: Limit = None,
+    as_json: Json = False,
+) -> None:
+    """Show the strongest words of each label, where they stand, and what lexicons say of them."""
+    from ..core.truths import WordSets
+    from ..data.lexicon import OWN, read_lexicons
+    from ..reports.truths import print_words, write_words
+    from ..results.truths import polarities, word_view
+
+    sets = WordSets.load(words)
+    told = (label_list(positive) or (), label_list(negative) or ())
+    # nobody asked: numbers may be topics, so only names count
+    signs = polarities(sets.labels, *told, by_number=bool(lexicon))
+    if lexicon and not any(signs):
+        raise PluginError(
+            f"expected to know which of {', '.join(sets.labels)} praise and which blame, since a "
+            "lexicon tells praise from blame. Name them with --positive and --negative"
+        )
+    lexicons = read_lexicons(*(lexicon or ([OWN] if any(signs) else [])))
+    read = None
+    if data is not None:
+        read = read_data(data, columns, labels, language, max_words, skip_bad, layout)
+        read = part_of(read, data, split, limit, seed)
+    view = word_view(sets, read, lexicons=lexicons, polarity=signs, top=top, least=least)
+    if html is not None:
+        write_words(view, html, top=top)
+    if as_json:
+        print_json({"page": str(html) if html else None, **_told(view, top)})
+        return
+    console = stdout()
+    print_words(console, view, top)
+    if html is not None:
+        console.print(f"\nPage: {html}", markup=False, soft_wrap=True)
+
+
+def mark(
+    words: Words,
+    data: DataSource,
+    out: Annotated[Path, typer.Option(help="File to write: JSON lines, one record each.")],
+    kind: Annotated[
+        str,
+        typer.Option(help="Name of the marks; audits look for pseudo, or for truth=NAME."),
+    ] = "pseudo",
+    predicted_by: Annotated[
+        str,
+        typer.Option(help="Mark the words of the label that this model predicts, not the given."),
+    ] = "",
+    split: Split = "",
+    seed: Seed = 0,
+    columns: ColumnsOption = "",
+    labels: Labels = "",
+    language: Language = "auto",
+    max_words: MaxWords = 5000,
+    skip_bad: SkipBad = False,
+    layout: Layout = "auto",
+    limit: Limit = None,
+    allow_unpickle: AllowUnpickle = False,
+    as_json: Json = False,
+) -> None:
+    """Mark these words in data, so that `veracity audit` tests methods against them."""
+    from ..core.truths import WordSets
+    from ..data import write_records
+    from ..engine.asking import probabilities
+
+    sets = WordSets.load(words)
+    _check_new(out)
+    read = read_data(data, columns, labels, language, max_words, skip_bad, layout)
+    part = part_of(read, data, split, limit, seed)
+    if kind in part.truth_kinds:
+        raise DataError(
+            f"{part.name} holds marks of the kind {kind!r} already. Choose another --kind"
+        )
+    sets.check(part)
+    by = None
+    if predicted_by:
+        model = loaded_model(predicted_by, labels, allow_unpickle, None, 30.0, 32, None)
+        if model.labels != sets.labels:
+            raise DataError(
+                f"expected a model with the labels {', '.join(sets.labels)}; {predicted_by} has "
+                f"{', '.join(model.labels)}"
+            )
+        by = probabilities(model, [e.input for e in part]).argmax(axis=1).tolist()
+    marked = sets.marked(part, kind, by=by)
+    write_records(marked, out)
+    masks = [e.truths[kind][0] for e in marked]
+    held = sum(bool(m.any()) for m in masks)
+    share = sum(int(m.sum()) for m in masks) / max(1, sum(map(len, masks)))
+    if as_json:
+        print_json({"data": str(out), "examples": len(marked), "with_marks": held, "share": share})
+        return
+    asked = "" if kind == "pseudo" else f" --metrics 'truth_agreement(truth={kind})'"
+    for line in (
+        f"{held:,} of {len(marked):,} texts hold a word of their label’s set, {share:.1%} of words",
+        f"next: veracity audit MODEL {quote(str(out))}{asked}",
+    ):
+        stderr().print(line, markup=False, soft_wrap=True)
+    print(out)
+
+
+def _check_new(out: Path) -> None:
+    if out.exists():
+        raise DataError(f"{out} is there already. Choose another --out")
+
+
+def _told(view: Any, top: int) -> dict[str, Any]:
+    """What a program wants of a view: the words that are shown, and figures in place of lists."""
+    measures = ("size", "precision", "opposed", "recall", "recall_met", "jaccard")
+    return {
+        "source": view.source,
+        "facts": view.facts,
+        "labels": {
+            one.label: {
+                "size": len(one.members),
+                "order": one.order,
+                "words": [asdict(member) for member in one.members[:top]],
+            }
+            for one in view.labels
+        },
+        "lexicons": [asdict(c) | {m: getattr(c, m) for m in measures} for c in view.comparisons],
+    }
+
+
+VERBS = {"learn": learn, "show": show, "mark": mark}
