@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -78,21 +78,22 @@ def rationale_cr(made: Splits) -> Any:
     return _trained("rationale_cr(size=32, hidden=16, memory=6, rate=0.3)", made, epochs=2)
 
 
-def small_encoder(folder: Path) -> Path:
-    """A two-layer BERT with random weights and a word-piece vocabulary of its own."""
+def small_encoder(folder: Path, family: str = "Bert", more: Sequence[str] = ()) -> Path:
+    """A two-layer encoder with random weights and a word-piece vocabulary of its own."""
     import torch
+    import transformers
     from tokenizers import Tokenizer
     from tokenizers.models import WordPiece
     from tokenizers.normalizers import BertNormalizer
     from tokenizers.pre_tokenizers import BertPreTokenizer
     from tokenizers.processors import TemplateProcessing
-    from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
 
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     letters = [chr(c) for c in range(97, 123)]
     pieces = ["the", "film", "great", "dull", "plot", "but", "was", "a", "ing", "er", "won"]
     marks = [*".,!?'<>/()", "好", "电", "影"]
     words = special + pieces + letters + marks + ["##" + p for p in letters + pieces]
+    words += [w for w in more if w not in words]
     vocabulary = {w: i for i, w in enumerate(words)}
     raw = Tokenizer(WordPiece(vocabulary, unk_token="[UNK]"))
     raw.normalizer = BertNormalizer(lowercase=True)
@@ -100,7 +101,7 @@ def small_encoder(folder: Path) -> Path:
     raw.post_processor = TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
-    tokenizer = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+    tokenizer = transformers.PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
         tokenizer_object=raw,
         pad_token="[PAD]",
         unk_token="[UNK]",
@@ -109,7 +110,7 @@ def small_encoder(folder: Path) -> Path:
         mask_token="[MASK]",
         model_max_length=64,
     )
-    config = BertConfig(
+    config = getattr(transformers, f"{family}Config")(
         vocab_size=len(words),
         hidden_size=32,
         num_hidden_layers=2,
@@ -122,7 +123,7 @@ def small_encoder(folder: Path) -> Path:
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(7)
-        model = BertForSequenceClassification(config)  # type: ignore[no-untyped-call]
+        model = getattr(transformers, f"{family}ForSequenceClassification")(config)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .auditing.suspects import suspects
     from .data import load_data
     from .models import load_model
+    from .models.pretraining import pretrain
     from .reports.html import write_report
 
 _WHERE = {
@@ -21,6 +22,7 @@ _WHERE = {
     "explain": "auditing",
     "load_data": "data",
     "load_model": "models",
+    "pretrain": "models.pretraining",
     "suspects": "auditing.suspects",
     "write_report": "reports.html",
 }
@@ -32,6 +34,7 @@ __all__ = [
     "explain",
     "load_data",
     "load_model",
+    "pretrain",
     "suspects",
     "write_report",
 ]

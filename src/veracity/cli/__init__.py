@@ -39,6 +39,7 @@ list_app = typer.Typer(help="What there is to choose from.", no_args_is_help=Tru
 for _verb in (
     training.demo,
     training.train,
+    training.pretrain,
     explaining.explain,
     auditing.audit,
     planting.plant,

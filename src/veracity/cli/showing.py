@@ -88,6 +88,14 @@ class Bars:
                 f"{'' if rate is None else f'words read {rate:.3f}, '}{progress.seconds:.1f} s",
                 markup=False,
             )
+        elif name == "Pass":
+            self.console.print(
+                f"{what}: epoch {progress.number + 1}, loss {progress.loss:.3f}; held out: words "
+                f"{progress.words:.3f}, polarity {progress.polarity:.3f} "
+                f"({progress.polarity_accuracy:.0%} right), pairs {progress.pairs:.3f}, "
+                f"{progress.seconds:.1f} s",
+                markup=False,
+            )
         elif hasattr(progress, "batches"):
             key = f"{what}: epoch {progress.epoch + 1}/{progress.epochs}"
             self._show(key, progress.batch, progress.batches, f"{key}, loss {progress.loss:.3f}")

@@ -21,6 +21,7 @@ from .options import (
     Seed,
     SkipBad,
 )
+from .reading import read_data
 from .showing import Bars, print_json, stderr
 
 
@@ -140,6 +141,80 @@ def train(
     say.print(
         f"Best after epoch {best['number'] + 1}: validation {best['validation_accuracy']:.3f}, "
         f"test {record['test']['accuracy']:.3f} ({len(parts.test)} texts)"
+    )
+    print(out)
+
+
+def pretrain(
+    encoder: Annotated[
+        str,
+        typer.Argument(
+            metavar="ENCODER", help="Folder of a transformers encoder, or minilm or chinese."
+        ),
+    ],
+    data: DataSource,
+    out: Annotated[Path, typer.Option(help="Folder for the encoder.")],
+    lexicon: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Emotional words: word and number with a tab between, or a list whose file name "
+            "says positive or negative. By default a small stock of our own."
+        ),
+    ] = None,
+    mine: Annotated[
+        bool,
+        typer.Option(
+            "--mine",
+            help="Add words that stand beside praise rather than blame, or the reverse.",
+        ),
+    ] = False,
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over the texts.")] = 3,
+    batch_size: Annotated[int, typer.Option(min=1, help="Texts per step.")] = 32,
+    learning_rate: Annotated[float, typer.Option(help="Size of a step.")] = 5e-5,
+    seed: Seed = 0,
+    columns: ColumnsOption = "",
+    labels: Labels = "",
+    language: Language = "auto",
+    max_words: MaxWords = 5000,
+    skip_bad: SkipBad = False,
+    layout: Layout = "auto",
+    limit: Limit = None,
+    as_json: Json = False,
+) -> None:
+    """Teach an encoder emotional words before it sees labels; stopped, it goes on when given again.
+
+    What it writes is an encoder like any other: veracity train 'transformer(encoder=OUT)' DATA."""
+    from ..data import sampled
+    from ..data.lexicon import own_lexicon, read_lexicon
+    from ..models.pretraining import PRETRAINED, Pretraining
+    from ..models.pretraining import pretrain as pretrained
+
+    if (out / PRETRAINED).exists():
+        raise PluginError(f"{out} holds a pretrained encoder already. Choose another --out")
+    words = read_lexicon(*lexicon) if lexicon else own_lexicon()
+    try:
+        settings = Pretraining(epochs, batch_size, learning_rate, seed=seed)
+    except ValueError as error:
+        raise PluginError(str(error)) from None
+    read = read_data(data, columns, labels, language, max_words, skip_bad, layout)
+    with Bars(as_json) as bars:
+        found = pretrained(
+            encoder,
+            sampled(read, limit, seed=seed),
+            lexicon=words,
+            out=out,
+            mine=mine,
+            pretraining=settings,
+            watch=lambda progress: bars.watch("pretraining", progress),
+        )
+    if as_json:
+        print_json({"encoder": str(out), **found.record})
+        return
+    stderr().print(
+        f"{found.record['words']:,} emotional words, {found.record['aspects']:,} aspects; best "
+        f"after epoch {found.best.number + 1}. Then: veracity train "
+        f"\"transformer(encoder='{out}')\" DATA --out MODEL",
+        markup=False,
     )
     print(out)
 

@@ -53,16 +53,18 @@ class Reviews(Corpus):
         return Dataset(self.spec, LABELS, tuple(examples))
 
 
-def packaged(package: str, path: str, *, release: str, sha256: str) -> Path:
+def packaged(package: str, path: str, *, release: str, sha256: str, install: str = "") -> Path:
     """A data file inside a package that is never imported, and is the very file we know."""
     found = find_spec(package)
     if found is None or not found.submodule_search_locations:
+        if install:  # not part of an extra
+            raise DataError(f"{release.split()[0]} is not installed: {install}")
         raise MissingExtra(release.split()[0], "demo", "This corpus")
     file = Path(found.submodule_search_locations[0]) / path
     seen = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else "no such file"
     if seen != sha256:
         raise DataError(
             f"{file}: expected the file of {release} (sha256 {sha256[:12]}…), got {seen[:12]}; "
-            f"install {release.replace(' ', '==')}"
+            f"{install or 'install ' + release.replace(' ', '==')}"
         )
     return file

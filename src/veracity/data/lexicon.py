@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import csv
 import functools
+import math
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..core.errors import DataError
+from ..core.inputs import Text
 
 # One line per meaning, from common to rare; what stands behind the bar few texts contain.
 _POSITIVE = """
@@ -218,6 +221,85 @@ def read_lexicons(*sources: str | Path) -> dict[str, Mapping[str, int]]:
         own = str(key) == OWN and not key.exists()
         name = str(key) if key.stem in found else key.stem
         found[name] = own_lexicon() if own else read_lexicon(*paths)
+    return found
+
+
+FUNCTION_WORDS = frozenset(
+    listed(
+        "a an the this that these those it its he she they we you i me my your his her their "
+        "our us them him who which what when where why how there here is are was were be "
+        "been being am do does did has have had having will would can could may might must "
+        "shall should of in on at to for from by with about into over under as than then so "
+        "too very really quite just only even still also more most much many some any all "
+        "both each every no not never nor and or but if because while though although "
+        "however yet up out off down again such own same s t d ll m o re ve 's n't one 的 了 "
+        "着 过 地 得 是 在 有 和 与 及 或 也 都 就 还 又 再 才 很 太 更 最 非常 十分 特别 "
+        "比较 挺 真 好像 有点 有些 一点 一个 一些 这 那 这个 那个 这些 那些 这样 那样 这里 "
+        "那里 什么 怎么 我 你 他 她 它 我们 你们 他们 自己 大家 不 没 没有 不是 别 未 但 "
+        "但是 不过 可是 而 而且 并且 因为 所以 如果 虽然 然后 只是 只有 就是 还是 可以 能 会 "
+        "要 想 让 把 被 给 对 从 到 向 跟 比 为 以 等 吧 吗 呢 啊 哦 呀 之 其 个 本 上 下 里 "
+        "中 后 前 时 时候"
+    )
+)
+"""Words that name nothing one could have an opinion of."""
+
+LONGEST_PHRASE = 4
+"""Words; somebody's list may hold phrases, and a segmenter may split what the list keeps whole."""
+
+
+@dataclass(frozen=True)
+class Emotion:
+    """Where an emotional word or phrase of a lexicon stands in a text: [first, behind)."""
+
+    first: int
+    behind: int
+    polarity: int
+
+
+def emotions(text: Text, lexicon: Mapping[str, int]) -> tuple[Emotion, ...]:
+    """All that a lexicon knows in a text, the longest phrase first where several begin."""
+    found: list[Emotion] = []
+    place = 0
+    while place < text.n_features:
+        for behind in range(min(place + LONGEST_PHRASE, text.n_features), place, -1):
+            start, end = text.spans[place][0], text.spans[behind - 1][1]
+            polarity = lexicon.get(text.text[start:end].casefold(), 0)
+            if polarity:
+                found.append(Emotion(place, behind, polarity))
+                break
+        place = found[-1].behind if found and found[-1].first == place else place + 1
+    return tuple(found)
+
+
+def mined_lexicon(
+    texts: Sequence[Text], seeds: Mapping[str, int], *, least: int = 10, threshold: float = 1.0
+) -> dict[str, int]:
+    """The seeds, and the words that stand in the same texts as praise rather than blame, or the
+    reverse: by the difference of pointwise mutual information with either (Turney 2002; the sum
+    over seeds in Tian et al. 2020 lets rare pairs decide). A word must be in `least` texts."""
+    alone: Counter[str] = Counter()
+    beside: dict[int, Counter[str]] = {1: Counter(), -1: Counter()}
+    times = {1: 0, -1: 0}
+    for text in texts:
+        words = {w.casefold() for w in text.words if any(c.isalnum() for c in w)}
+        alone.update(words)
+        sides = [e.polarity for e in emotions(text, seeds)]
+        for side in (1, -1):
+            times[side] += sides.count(side)
+            for word in words:
+                beside[side][word] += sides.count(side)
+    if not all(times.values()):
+        raise DataError(
+            "expected the texts to hold seed words that praise and seed words that blame; got "
+            f"{times[1]:,} and {times[-1]:,}. Give more seeds with --lexicon FILE"
+        )
+    found = dict(seeds)
+    for word, count in alone.items():
+        if count < least or word in seeds or word in FUNCTION_WORDS:
+            continue
+        praise, blame = ((beside[s][word] + 0.5) / times[s] for s in (1, -1))
+        if abs(math.log(praise / blame)) >= threshold:
+            found[word] = 1 if praise > blame else -1
     return found
 
 

@@ -8,7 +8,7 @@ import io
 import json
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -59,7 +59,7 @@ class Progress:
 
 
 Watcher = Callable[[Progress | Epoch], None]
-_Weights = dict[str, torch.Tensor]
+Weights = dict[str, torch.Tensor]
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,12 @@ def train(
     if settings.keep is not None and checkpoint is None:
         raise ModelError("expected a folder to keep weights in, got none. Pass checkpoint=FOLDER")
     model = architecture.start(train_data, seed=settings.seed)
-    kept = _Checkpoint(checkpoint, architecture, settings, train_data, validation)
+    # more epochs or patience may be asked of the same training; all else must be equal
+    fixed = {k: v for k, v in asdict(settings).items() if k not in ("epochs", "patience")}
+    asked = {"architecture": architecture.spec, "training": fixed, "data": []}
+    if checkpoint:
+        asked["data"] = [d.fingerprint() for d in (train_data, validation)]
+    kept = Checkpoint(checkpoint, asked, Epoch)
     with sole_writer(checkpoint) if checkpoint else contextlib.nullcontext():
         return _Loop(model, settings, kept).run(train_data, validation, watch)
 
@@ -116,10 +121,10 @@ def _check(train_data: Dataset, validation: Dataset) -> None:
 
 
 @dataclass
-class _State:
+class State:
     """What a resumed training must know."""
 
-    history: list[Epoch]
+    history: list[Any]
     best: int = -1
     kept: list[int] = field(default_factory=list)
 
@@ -136,7 +141,7 @@ class _State:
 
 
 class _Loop:
-    def __init__(self, model: Any, settings: Training, checkpoint: _Checkpoint) -> None:
+    def __init__(self, model: Any, settings: Training, checkpoint: Checkpoint) -> None:
         self.model = model
         self.settings = settings
         self.checkpoint = checkpoint
@@ -164,7 +169,7 @@ class _Loop:
         snapshots = tuple((number, self.checkpoint.snapshot(number)) for number in state.kept)
         return Trained(self.model, tuple(state.history), state.history[state.best], snapshots)
 
-    def _done(self, state: _State) -> bool:
+    def _done(self, state: State) -> bool:
         patience = self.settings.patience
         if patience is not None and state.since_best > patience:
             return True
@@ -180,7 +185,7 @@ class _Loop:
         enough = self.settings.stop_at is not None and accuracy >= self.settings.stop_at
         return enough, -off if enough else -float(off > 0), accuracy
 
-    def _weights(self) -> _Weights:
+    def _weights(self) -> Weights:
         return {k: v.detach().clone() for k, v in self.model.state_dict().items()}
 
     def _epoch(
@@ -188,17 +193,17 @@ class _Loop:
     ) -> Epoch:
         """Everything random depends on the seed and the epoch alone, so a resumed run is equal."""
         s, started = self.settings, time.perf_counter()
-        batches = _batches(train_data, s.batch_size, generator(s.seed, "epoch", str(number)))
+        chosen = batches(train_data, s.batch_size, generator(s.seed, "epoch", str(number)))
         loss_sum = right = 0.0
         self.model.train()
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(int(generator(s.seed, "dropout", str(number)).integers(2**62)))
-            for i, batch in enumerate(batches):
+            for i, batch in enumerate(chosen):
                 loss, hits = self._step(batch)
                 loss_sum += loss * len(batch)
                 right += hits
-                seen = sum(len(b) for b in batches[: i + 1])
-                watch(Progress(number, s.epochs, i + 1, len(batches), loss_sum / seen))
+                seen = sum(len(b) for b in chosen[: i + 1])
+                watch(Progress(number, s.epochs, i + 1, len(chosen), loss_sum / seen))
         n = len(train_data)
         accuracy = _accuracy(self.model, validation)
         rate = None
@@ -230,17 +235,17 @@ class _Loop:
         return nn.functional.cross_entropy(logits, labels.to(logits.device)), logits
 
 
-def _batches(data: Dataset, size: int, rng: np.random.Generator) -> list[list[Example]]:
+def batches(data: Dataset, size: int, rng: np.random.Generator) -> list[list[Example]]:
     """A shuffled epoch in which each batch holds texts of like length: little padding."""
     shuffled = rng.permutation(len(data))
     chunk = size * 20
-    batches = []
+    found = []
     for start in range(0, len(shuffled), chunk):
         near = sorted(
             shuffled[start : start + chunk], key=lambda i: data.examples[i].input.n_features
         )
-        batches += [near[i : i + size] for i in range(0, len(near), size)]
-    return [[data.examples[i] for i in batches[b]] for b in rng.permutation(len(batches))]
+        found += [near[i : i + size] for i in range(0, len(near), size)]
+    return [[data.examples[i] for i in found[b]] for b in rng.permutation(len(found))]
 
 
 def _accuracy(model: Any, data: Dataset) -> float:
@@ -248,29 +253,17 @@ def _accuracy(model: Any, data: Dataset) -> float:
     return float(np.mean(answers.argmax(axis=1) == [e.label for e in data]))
 
 
-class _Checkpoint:
+class Checkpoint:
     """After each epoch: weights, best weights and optimiser; nothing in it is unpickled as code."""
 
-    def __init__(
-        self,
-        folder: Path | None,
-        architecture: Architecture,
-        settings: Training,
-        data: Dataset,
-        validation: Dataset,
-    ) -> None:
+    def __init__(self, folder: Path | None, asked: Mapping[str, Any], epoch: type[Any]) -> None:
         self.folder = folder
-        # more epochs or patience may be asked of the same training; all else must be equal
-        fixed = {k: v for k, v in asdict(settings).items() if k not in ("epochs", "patience")}
-        self.asked = {
-            "architecture": architecture.spec,
-            "training": fixed,
-            "data": [d.fingerprint() for d in (data, validation)] if folder else [],
-        }
+        self.asked = asked
+        self.epoch = epoch
 
-    def restore(self, model: Any, optimiser: torch.optim.Optimizer) -> tuple[_State, _Weights]:
+    def restore(self, model: Any, optimiser: torch.optim.Optimizer) -> tuple[State, Weights]:
         """The state after the last finished epoch and the best weights, if there are any."""
-        nothing: tuple[_State, _Weights] = _State([]), {}
+        nothing: tuple[State, Weights] = State([]), {}
         if self.folder is None or not (self.folder / "state.json").exists():
             return nothing
         try:
@@ -279,7 +272,7 @@ class _Checkpoint:
             weights = load_file(self.folder / f"weights-{number}.safetensors")
             moments = torch.load(self.folder / f"optimiser-{number}.pt", weights_only=True)
             best_weights = load_file(self.folder / f"best-{best}.safetensors")
-            state = _State([Epoch(**e) for e in content["history"]], best, content["kept"])
+            state = State([self.epoch(**e) for e in content["history"]], best, content["kept"])
             for kept in state.kept:
                 load_file(self.snapshot(kept))
         except (ValueError, KeyError, TypeError, OSError, RuntimeError, SafetensorError) as error:
@@ -297,7 +290,7 @@ class _Checkpoint:
         optimiser.load_state_dict(moments)
         return state, best_weights
 
-    def store(self, model: Any, optimiser: Any, state: _State, improved: bool) -> None:
+    def store(self, model: Any, optimiser: Any, state: State, improved: bool) -> None:
         """The state file is replaced last: it always speaks of files that are complete."""
         if self.folder is None:
             return
@@ -339,7 +332,7 @@ class _Checkpoint:
         assert self.folder is not None
         return self.folder / SNAPSHOTS / f"epoch-{number}.safetensors"
 
-    def _list_snapshots(self, state: _State) -> None:
+    def _list_snapshots(self, state: State) -> None:
         """A list of what is kept, for people; files of a training that was started over go."""
         files = {self.snapshot(number): state.history[number] for number in state.kept}
         rows = [

@@ -14,11 +14,12 @@ import torch
 from torch import Tensor, nn
 
 from ..core.classifiers import Embedded, attention_way
-from ..core.errors import MissingExtra, ModelError
+from ..core.errors import ModelError
 from ..core.inputs import MASK_WORD, Alignment, BoolArray, FloatArray, Hiding, IntArray, Text
 from ..engine.batches import by_length
 from ..engine.gradients import evaluating
 from ..engine.memory import recalled, remembering
+from .encoders import Encoder, silent
 from .moving import MovedEmbedding
 
 PIECES_AT_ONCE = 2048
@@ -26,6 +27,8 @@ PIECES_AT_ONCE = 2048
 
 LONGEST = 512
 """Pieces beyond this are not read; their words score zero."""
+
+HEAD = "ForSequenceClassification"
 
 
 class TransformerText(nn.Module):
@@ -137,7 +140,7 @@ class TransformerText(nn.Module):
 
     def save(self, folder: Path) -> None:
         """The folder that `transformers` itself writes, so that it loads anywhere."""
-        with _silent():
+        with silent():
             self.model.save_pretrained(folder, safe_serialization=True)
             self.tokenizer.save_pretrained(folder)
 
@@ -303,69 +306,19 @@ def wrapped(model: Any, tokenizer: Any) -> TransformerText:
 
 def load_transformer(folder: Path, labels: Sequence[str] | None = None) -> TransformerText:
     """A sequence classifier from a local folder; remote code is never run."""
-    return wrapped(*_read(folder, labels, new_head=False))
-
-
-def new_transformer(folder: Path, labels: Sequence[str], seed: int) -> TransformerText:
-    """An encoder from a local folder with a new classification head."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return wrapped(*_read(folder, labels, new_head=True))
-
-
-def _read(folder: Path, labels: Sequence[str] | None, *, new_head: bool) -> tuple[Any, Any]:
-    try:
-        from transformers import AutoModelForSequenceClassification, AutoTokenizer
-    except ImportError:
-        raise MissingExtra("transformers", "transformers", f"the model {folder}") from None
-    named = {}
-    if labels is not None:
-        named = {
-            "num_labels": len(labels),
-            "id2label": dict(enumerate(labels)),
-            "label2id": {name: i for i, name in enumerate(labels)},
-        }
-    try:
-        with _silent():
-            tokenizer = AutoTokenizer.from_pretrained(
-                str(folder), local_files_only=True, trust_remote_code=False
-            )
-            model, loaded = AutoModelForSequenceClassification.from_pretrained(
-                str(folder),
-                output_loading_info=True,
-                local_files_only=True,
-                trust_remote_code=False,
-                use_safetensors=True,
-                dtype=torch.float32,
-                **named,
-            )
-    except Exception as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise ModelError(
-            f"expected {folder} to hold a transformer with safetensors weights and a tokeniser: "
-            f"{reason}"
-        ) from error
-    if loaded["missing_keys"] and not new_head:
+    model, tokenizer, missing = Encoder(folder).read(HEAD, labels)
+    if missing:
         raise ModelError(
             f"{folder} holds an encoder without a trained classification head "
-            f"({', '.join(sorted(loaded['missing_keys'])[:2])} are missing): its answers would be "
+            f"({', '.join(missing[:2])} are missing): its answers would be "
             "random. Train it first: veracity train 'transformer(encoder=FOLDER)' DATA --out NEW"
         )
-    return model.eval(), tokenizer
+    return wrapped(model, tokenizer)
 
 
-@contextlib.contextmanager
-def _silent() -> Iterator[None]:
-    """The library's bars and tables about new heads would drown our own progress."""
-    from transformers.utils import logging as library
-
-    logging: Any = library
-    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(level)
-        if bars:
-            logging.enable_progress_bar()
+def new_transformer(encoder: Encoder, labels: Sequence[str], seed: int) -> TransformerText:
+    """An encoder with a new classification head."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model, tokenizer, _ = encoder.read(HEAD, labels)
+        return wrapped(model, tokenizer)

