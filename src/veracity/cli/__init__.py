@@ -13,7 +13,7 @@ import typer
 
 from .. import __version__
 from ..core.errors import VeracityError
-from . import auditing, building, data, explaining, listing, planting, recipes, training
+from . import auditing, building, data, explaining, listing, planting, recipes, training, twins
 from .exits import BAD_INPUT, BUG, INTERRUPTED
 from .showing import print_json
 
@@ -37,6 +37,7 @@ for _verb in (
     training.train,
     explaining.explain,
     auditing.audit,
+    twins.robustness,
     planting.plant,
     planting.dryrun,
     planting.suspects,
