@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-import veracity.auditing
+import veracity.auditing.augmentation
+import veracity.models.training
 import veracity.reports.html
 import veracity.reports.pairs  # noqa: F401  commands are forked from here: to load once is enough
 from commands import run_command as run
@@ -120,3 +121,85 @@ def test_an_audit_of_pairs_writes_their_page(place: Path) -> None:
     assert typo.returncode == 2 and "did you mean 'occlusion'" in typo.stderr
     alone = run("report", "r", "--method", "occlusion", cwd=place)
     assert alone.returncode == 2 and "--pairs" in alone.stderr
+
+
+def test_a_sample_keeps_pairs_together_from_the_command_line(place: Path) -> None:
+    rows = [
+        {"id": f"{kind}{i}", "text": f"{word} film {i}", "label": ("negative", "positive")[i % 2]}
+        | ({"partner": f"o{i}"} if kind == "t" else {})
+        for kind, word in (("o", "good"), ("t", "bad"))
+        for i in range(20)
+    ]
+    lines(place / "many.jsonl", *rows)
+    asked = ("many.jsonl", "--limit", "7", "--out", "r", "--json")
+    (one,) = told(run("robustness", "words:predict", *asked, cwd=place))["models"].values()
+    assert (one["originals"]["total"], one["twins"]["total"], one["pairs"]) == (3, 3, 3)
+
+
+# ---- training on twins ----------------------------------------------------------------------
+
+TRAINED = "text_cnn(size=8, filters=4, widths=(1,), embeddings=random)"
+
+
+def reviews(place: Path) -> None:
+    """Texts to train on, and pairs to test: one of them stands in both, one has two sentiments."""
+    good, bad = ["good", "fine", "great", "lovely"], ["bad", "dull", "awful", "boring"]
+    train = [
+        {"text": f"the film number {i} was {w}", "label": label}
+        for i in range(10)
+        for label, some in (("pos", good), ("neg", bad))
+        for w in some
+    ]
+    lines(place / "train.jsonl", *train)
+    pairs: list[dict[str, Any]] = []
+    for i in range(6):
+        text = "the film number 0 was good" if i == 0 else f"a plot number {i} , so {good[i % 4]}"
+        kind = ("single", "obscure", "multiple")[2 if i == 5 else i % 2]
+        pairs.append({"id": f"o{i}", "text": text, "label": "pos", "sentiment_type": kind,
+                      "rel_ids": [f"t{i}"]})  # fmt: skip
+        pairs.append({"id": f"t{i}", "text": f"well , {text}", "label": "pos", "adv_type": "idr",
+                      "sample_type": "adv"})  # fmt: skip
+    lines(place / "twins.jsonl", *pairs)
+
+
+def test_augmented_training_is_compared_and_resumed(tmp_path: Path) -> None:
+    reviews(tmp_path)
+    asked = (
+        "augment", TRAINED, "train.jsonl", "twins.jsonl", "--by", "keyboard(copies=2)",
+        "--tested-by", "dispensable, keyboard", "--out", "a", "--epochs", "2", "--seeds", "2",
+    )  # fmt: skip
+    found = told(run(*asked, "--json", cwd=tmp_path))
+    assert [g["name"] for g in found["gains"]] == ["originals", "pattern-made", "hand-made"]
+    by_kind = {g["name"]: g for g in found["gains"]}
+    # the original with several sentiments takes no part, the one that is in both is not trained on
+    assert (found["left_out"], found["held_out"]) == (1, 1)
+    assert by_kind["originals"]["texts"] == by_kind["hand-made"]["texts"] == 5
+    assert by_kind["pattern-made"]["texts"] > by_kind["pattern-made"]["originals"] == 5
+    assert found["added_texts"] > found["train_texts"]  # two copies of nearly every text
+    for gain in found["gains"]:
+        assert gain["difference"] == pytest.approx(
+            gain["augmented"]["accuracy"] - gain["plain"]["accuracy"]
+        )
+        assert gain["low"] <= gain["difference"] <= gain["high"] and 0 < gain["p"] <= 1
+        assert len(gain["by_seed"]) == 2
+        assert sum(gain["by_seed"]) / 2 == pytest.approx(gain["difference"])
+    kept = {p: p.stat().st_mtime_ns for p in (tmp_path / "a/models").rglob("*.json")}
+    assert len([p for p in kept if p.name == "veracity.json"]) == 4
+    again = run(*asked, cwd=tmp_path)
+    assert "hand-made" in again.stdout and "pairs take no part" in again.stdout
+    assert {p: p.stat().st_mtime_ns for p in kept} == kept  # nothing was trained anew
+    assert json.loads((tmp_path / "a/augmentation.json").read_text("utf-8")) == {
+        k: v for k, v in found.items() if k != "found"
+    }
+    other = run(*asked, "--learning-rate", "0.1", cwd=tmp_path)
+    assert other.returncode == 2 and "another way" in other.stderr
+    elsewhere = run(*asked[:-6], "--out", ".", cwd=tmp_path)
+    assert elsewhere.returncode == 2 and "other files" in elsewhere.stderr
+
+
+def test_augmentation_needs_pairs_that_people_wrote(tmp_path: Path) -> None:
+    reviews(tmp_path)
+    asked = ("augment", TRAINED, "train.jsonl", "train.jsonl", "--by", "keyboard", "--out", "a")
+    result = run(*asked, cwd=tmp_path)
+    assert result.returncode == 2 and "it holds no pair" in result.stderr
+    assert not (tmp_path / "a").exists()

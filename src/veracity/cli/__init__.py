@@ -38,6 +38,7 @@ for _verb in (
     explaining.explain,
     auditing.audit,
     twins.robustness,
+    twins.augment,
     planting.plant,
     planting.dryrun,
     planting.suspects,

@@ -29,6 +29,7 @@ from .options import (
     Split,
     Timeout,
     Train,
+    TrainLayout,
 )
 from .reading import loaded_model, part_of, read_data, short_names, training_data, wanted_target
 from .showing import Bars, print_json, stderr, stdout
@@ -72,6 +73,7 @@ def audit(
     timeout: Timeout = 30.0,
     batch_size: BatchSize = 32,
     train: Train = "",
+    train_layout: TrainLayout = "auto",
     as_json: Json = False,
 ) -> None:
     """Test explanation methods on a model and say which to believe; resumes when given again."""
@@ -108,7 +110,9 @@ def audit(
             target=target if target == "gold" else wanted_target(target, first.labels),
             seed=seed,
             workers=workers,
-            train=training_data(train, columns, labels, language, max_words, skip_bad, seed),
+            train=training_data(
+                train, columns, labels, language, max_words, skip_bad, seed, train_layout
+            ),
             watch=lambda progress: shown.watch("audit", progress),
         )
         report = write_report(result.run)

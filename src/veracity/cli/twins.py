@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from ..core.errors import DataError
+from ..core.errors import DataError, PluginError
 from .options import (
     AllowUnpickle,
     BatchSize,
@@ -26,6 +26,8 @@ from .options import (
     SkipBad,
     Split,
     Timeout,
+    TrainColumns,
+    TrainLayout,
 )
 from .reading import loaded_model, part_of, read_data, short_names
 from .showing import Bars, print_json, stdout
@@ -111,3 +113,84 @@ def robustness(
     print_robustness(console, found)
     for page in pages:
         console.print(f"Pairs: {page}", markup=False, soft_wrap=True)
+
+
+def augment(
+    architecture: Annotated[
+        str,
+        typer.Argument(
+            metavar="ARCHITECTURE", help="What to train, such as text_cnn; see `list models`."
+        ),
+    ],
+    train: Annotated[str, typer.Argument(metavar="TRAIN", help="Texts to train on, as DATA.")],
+    twins: Annotated[
+        str,
+        typer.Argument(
+            metavar="TWINS", help="Originals and twins that people wrote, to try the models on."
+        ),
+    ],
+    by: Annotated[
+        list[str],
+        typer.Option(
+            help="Patterns that add twins to the training texts, separated by commas, such as "
+            "'keyboard, synonyms'; see `veracity list changes`."
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for the models and what was found.")],
+    tested_by: Annotated[
+        list[str] | None,
+        typer.Option(help="Patterns that make twins of the tested originals; by default --by."),
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="So many trainings of each kind.")] = 1,
+    epochs: Annotated[int | None, typer.Option(help="At most so many passes.")] = None,
+    batch_size: Annotated[int | None, typer.Option(help="Texts per step.")] = None,
+    learning_rate: Annotated[float | None, typer.Option(help="Adam's step size.")] = None,
+    seed: Seed = 0,
+    columns: ColumnsOption = "",
+    layout: Layout = "auto",
+    train_columns: TrainColumns = "",
+    train_layout: TrainLayout = "auto",
+    labels: Labels = "",
+    language: Language = "auto",
+    max_words: MaxWords = 5000,
+    skip_bad: SkipBad = False,
+    limit: Annotated[int | None, typer.Option(help="Train on a sample of so many texts.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Does training on pattern-made twins help, and against whom? Trains both ways; resumes."""
+    from dataclasses import replace
+
+    from ..auditing.augmentation import augmentation
+    from ..data import sampled
+    from ..models.architectures import architectures
+    from ..reports.pairs import print_augmentation
+    from ..results.augmentation import FILE
+
+    made = architectures.make(architecture)
+    asked = {"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate}
+    given: dict[str, Any] = {k: v for k, v in asked.items() if v is not None}
+    try:
+        training = replace(made.training, **given)
+    except ValueError as error:
+        raise PluginError(str(error)) from None
+    tested = read_data(twins, columns, labels, language, max_words, skip_bad, layout)
+    read = read_data(train, train_columns, labels, language, max_words, skip_bad, train_layout)
+    with Bars(as_json) as bars:
+        found = augmentation(
+            made,
+            sampled(read, limit, seed=seed),
+            tested,
+            by=by,
+            out=out,
+            tested_by=tested_by or (),
+            seeds=seeds,
+            seed=seed,
+            training=training,
+            watch=bars.watch,
+        )
+    if as_json:
+        print_json({"found": str(out / FILE), **found.told()})
+        return
+    console = stdout()
+    print_augmentation(console, found)
+    console.print(f"Models and figures: {out}", markup=False, soft_wrap=True)

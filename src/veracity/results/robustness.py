@@ -160,18 +160,25 @@ def _by(fact: str, data: Dataset, right: BoolArray, some: BoolArray) -> tuple[Sh
 
 
 def share_of(name: str, data: Dataset, right: BoolArray, some: BoolArray) -> Share:
-    """Texts of one pair tend to be right or wrong together: they count for as many as they tell."""
     places = np.flatnonzero(some)
-    n, correct = len(places), int(right[places].sum())
+    groups = [pair_of(data.examples[i]) for i in places]
+    limits = rate_interval(right[places].astype(np.float64), groups)
+    return Share(name, int(right[places].sum()), len(places), *limits)
+
+
+def rate_interval(right: FloatArray, groups: Sequence[str]) -> tuple[float, float]:
+    """Texts of one group tend to be right or wrong together: they count for as many as they tell.
+    (texts,)"""
+    n = len(right)
     if not n:
-        return Share(name, 0, 0, *wilson(0, 0))
-    rate = correct / n
+        return wilson(0, 0)
+    rate = float(right.mean())
     beyond: dict[str, float] = defaultdict(float)
-    for i in places:
-        beyond[pair_of(data.examples[i])] += float(right[i]) - rate
+    for group, one in zip(groups, right, strict=True):
+        beyond[group] += float(one) - rate
     spread = n * rate * (1 - rate)
     dependence = max(1.0, sum(b * b for b in beyond.values()) / spread) if spread else 1.0
-    return Share(name, correct, n, *wilson(correct / dependence, n / dependence))
+    return wilson(rate * n / dependence, n / dependence)
 
 
 def pair_of(example: Example) -> str:
