@@ -4,7 +4,7 @@ import pytest
 
 from veracity.core.errors import DataError
 from veracity.core.examples import Dataset, Example
-from veracity.data import Splits, leaks, load_data, read_text, split
+from veracity.data import Splits, leaks, load_data, read_text, sampled, split
 
 
 def dataset(*rows: tuple[str, int, str | None, str]) -> Dataset:
@@ -89,3 +89,40 @@ def test_mistaken_requests_are_refused() -> None:
         split(dataset(*rows))
     with pytest.raises(DataError, match="add up to 1"):
         split(dataset(*rows), shares=(0.8, 0.1, 0.2))
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 7, 10, 31])
+def test_a_sample_never_parts_twins(limit: int) -> None:
+    originals = [Example(f"o{i}", read_text(f"text {i}"), i % 2) for i in range(10)]
+    twins = [
+        Example(f"t{i}{c}", read_text(f"twin {i} {c}"), i % 2, partner=f"o{i}")
+        for i in range(10)
+        for c in "ab"[: 1 + i % 2]
+    ]
+    alone = [Example(f"x{i}", read_text(f"alone {i}"), i % 2) for i in range(12)]
+    data = Dataset("d", ("0", "1"), (*twins, *originals, *alone))
+    for seed in range(5):
+        found = sampled(data, limit, seed=seed)
+        ids = {e.id for e in found}
+        for original, twin in data.pairs:
+            assert (original.id in ids) == (twin.id in ids)
+        # texts without a twin fill up what pairs leave
+        assert len(found) == limit or (limit < 3 and len(found) <= 3)
+        assert [e.id for e in found] == [e.id for e in data if e.id in ids]
+        assert sampled(data, limit, seed=seed) == found
+    assert (
+        limit > 30 or len({tuple(e.id for e in sampled(data, limit, seed=s)) for s in range(9)}) > 1
+    )
+
+
+def test_a_sample_of_pairs_has_the_labels_in_proportion() -> None:
+    rows = [(f"o{i}", i % 4 == 0, None) for i in range(80)]
+    rows += [(f"t{i}", i % 4 == 0, f"o{i}") for i in range(80)]
+    data = Dataset(
+        "d",
+        ("0", "1"),
+        tuple(Example(i, read_text(f"text {i}"), int(y), partner=p) for i, y, p in rows),
+    )
+    found = sampled(data, 40)
+    assert len(found) == 40 and len(found.pairs) == 20
+    assert found.balance == {"0": 30, "1": 10}

@@ -27,10 +27,11 @@ from veracity.metrics.consistency import Consistency, Membership, Variant, mean_
 from veracity.metrics.deletion import rises
 from veracity.metrics.rationale_match import average_precision, matches
 from veracity.reports.pairs import pairs_page, write_pairs
+from veracity.results.augmentation import gains_of
 from veracity.results.pairs import moved, pairs_of
 from veracity.results.robustness import Robustness, robustness
 from veracity.results.run import Run
-from veracity.results.statistics import mcnemar, wilson
+from veracity.results.statistics import bootstrap_intervals, grouped_interval, mcnemar, wilson
 
 
 def case(text: str, scores: Sequence[float], id_: str = "0", partner: str | None = None) -> Case:
@@ -699,3 +700,44 @@ def test_the_chapter_on_twins_runs(
     assert "umm" in (tmp_path / "run" / "pairs.html").read_text("utf-8")
     found = Run.open(tmp_path / "run")
     assert {"consistency", "rationale_match", "deletion"} <= found.asked["metrics"].keys()
+
+
+# ---- training on twins ----------------------------------------------------------------------
+
+
+def test_gains_by_hand() -> None:
+    rows = [(f"o{i}", None) for i in range(4)]
+    rows += [(f"p{i}{c}", f"o{i}") for i in range(4) for c in "ab"]
+    data = data_of(*((i, f"text {i}", partner) for i, partner in rows))
+    kinds = {"originals": np.arange(4), "made": np.arange(4, 12), "none": np.arange(0)}
+    plain = np.array([[1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0]], dtype=bool)
+    more = np.array([[1, 1, 0, 0, 1, 1, 1, 1, 1, 1, 1, 0]], dtype=bool)
+    originals, made = gains_of(data, kinds, plain, more)
+    # 3 of 4 right before, 2 of 4 after; one text lost, none gained: McNemar of (0, 1) is 1
+    assert (originals.plain.accuracy, originals.augmented.accuracy) == (0.75, 0.5)
+    assert (originals.difference, originals.p) == (-0.25, 1.0)
+    assert (originals.plain.low, originals.plain.high) == pytest.approx(wilson(3, 4))
+    # 1 of 8 and 7 of 8: +6/8. Two twins of one original are no independent draws: three originals
+    # gain 1 each and the fourth 0, of whose 2**3 signs two are as extreme as all alike
+    assert (made.texts, made.originals) == (8, 4)
+    assert made.difference == pytest.approx(0.75)
+    assert made.p == pytest.approx(2 / 8)
+    assert made.low <= 0.75 <= made.high <= 1.0
+    assert made.by_seed == (0.75,)
+    # a second training in which nothing changes halves the differences, and leaves their signs
+    twice = gains_of(data, kinds, np.vstack([plain, plain]), np.vstack([more, plain]))[1]
+    assert twice.difference == pytest.approx(0.375)
+    assert (twice.by_seed, twice.p) == ((0.75, 0.0), pytest.approx(2 / 8))
+    with pytest.raises(DataError, match="shapes"):
+        gains_of(data, kinds, plain[:, :3], more)
+
+
+def test_groups_are_drawn_whole() -> None:
+    rng = np.random.default_rng(0)
+    values = np.repeat(rng.normal(size=40), 10)
+    alone = [str(i) for i in range(400)]
+    low, high = grouped_interval(values, [str(i // 10) for i in range(400)])
+    narrow = grouped_interval(values, alone)
+    assert high - low > 2.5 * (narrow[1] - narrow[0])  # 40 draws, not 400: about the root of ten
+    assert narrow == pytest.approx(tuple(bootstrap_intervals(values[:, None])[0]))
+    assert all(np.isnan(grouped_interval(np.zeros(0), [])))

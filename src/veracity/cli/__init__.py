@@ -13,7 +13,18 @@ import typer
 
 from .. import __version__
 from ..core.errors import VeracityError
-from . import auditing, building, data, explaining, listing, planting, recipes, training, truths
+from . import (
+    auditing,
+    building,
+    data,
+    explaining,
+    listing,
+    planting,
+    recipes,
+    training,
+    truths,
+    twins,
+)
 from .exits import BAD_INPUT, BUG, INTERRUPTED
 from .showing import print_json
 
@@ -42,6 +53,8 @@ for _verb in (
     training.pretrain,
     explaining.explain,
     auditing.audit,
+    twins.robustness,
+    twins.augment,
     planting.plant,
     planting.dryrun,
     planting.suspects,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,6 +29,7 @@ from .options import (
     Split,
     Timeout,
     Train,
+    TrainLayout,
 )
 from .reading import loaded_model, part_of, read_data, short_names, training_data, wanted_target
 from .showing import Bars, print_json, stderr, stdout
@@ -71,6 +73,7 @@ def audit(
     timeout: Timeout = 30.0,
     batch_size: BatchSize = 32,
     train: Train = "",
+    train_layout: TrainLayout = "auto",
     as_json: Json = False,
 ) -> None:
     """Test explanation methods on a model and say which to believe; resumes when given again."""
@@ -80,6 +83,7 @@ def audit(
     from ..core.plugins import split_specs
     from ..explainers import explainers
     from ..reports.html import write_report
+    from ..reports.pairs import write_pair_pages
 
     # what is misspelt is told before anything is loaded
     bars = [Bar.parse(text) for text in fail_under or []]
@@ -106,12 +110,15 @@ def audit(
             target=target if target == "gold" else wanted_target(target, first.labels),
             seed=seed,
             workers=workers,
-            train=training_data(train, columns, labels, language, max_words, skip_bad, seed),
+            train=training_data(
+                train, columns, labels, language, max_words, skip_bad, seed, train_layout
+            ),
             watch=lambda progress: shown.watch("audit", progress),
         )
         report = write_report(result.run)
+        pages = write_pair_pages(result.run) if part.pairs else []
     failures = missed(result.standings, bars)
-    tell_audit(result, report, as_json, failures)
+    tell_audit(result, report, as_json, failures, pages)
     if failures:
         raise typer.Exit(FAILED_BAR)
 
@@ -151,14 +158,37 @@ def compare(
 def report(
     run: Annotated[Path, typer.Argument(help="Folder of an audit or of a dry run.")],
     out: Annotated[Path | None, typer.Option(help="File to write.")] = None,
+    pairs: Annotated[
+        bool, typer.Option("--pairs", help="Instead, texts beside their adversarial twins.")
+    ] = False,
+    method: Annotated[
+        str, typer.Option(help="With --pairs: the method to show; by default the advised one.")
+    ] = "",
+    model: Annotated[
+        str, typer.Option(help="With --pairs: the model to show; by default a page for each.")
+    ] = "",
     as_json: Json = False,
 ) -> None:
     """Build the HTML report of a run anew, without its model or its data."""
     from ..reports.dryrun import write_dryrun
     from ..reports.html import write_report
+    from ..reports.pairs import write_pair_pages
     from ..results.dryrun import DryRun
     from ..results.run import Run
 
+    if pairs:
+        opened = Run.open(run)
+        if out is not None and not model and len(opened.models) > 1:
+            known = ", ".join(opened.models)
+            raise PluginError(f"expected --model beside --out: one of {known}")
+        pages = write_pair_pages(opened, model=model, method=method, out=out)
+        if as_json:
+            print_json({"pages": [str(page) for page in pages]})
+        else:
+            print(*pages, sep="\n")
+        return
+    if method or model:
+        raise PluginError("expected --method and --model with --pairs only")
     if DryRun.is_here(run):
         path = write_dryrun(DryRun.open(run), out)
     else:
@@ -169,7 +199,13 @@ def report(
         print(path)
 
 
-def tell_audit(result: Any, report: Path, as_json: bool, failures: list[str] | None = None) -> None:
+def tell_audit(
+    result: Any,
+    report: Path,
+    as_json: bool,
+    failures: list[str] | None = None,
+    pages: Sequence[Path] = (),
+) -> None:
     from dataclasses import asdict
 
     if as_json:
@@ -177,6 +213,7 @@ def tell_audit(result: Any, report: Path, as_json: bool, failures: list[str] | N
             {
                 "run": str(result.folder),
                 "report": str(report),
+                "pages": [str(page) for page in pages],
                 "verdicts": [asdict(v) for v in result.verdicts],
                 "standings": [_standing_json(s) for s in result.standings],
                 "models": {m: s.get("", {}) for m, s in result.run.summaries().items()},
@@ -193,6 +230,8 @@ def tell_audit(result: Any, report: Path, as_json: bool, failures: list[str] | N
     for failure in failures or []:
         stderr().print(failure, style="red", markup=False)
     console.print(f"\nReport: {report}", markup=False, soft_wrap=True)
+    for page in pages:
+        console.print(f"Pairs: {page}", markup=False, soft_wrap=True)
 
 
 def _standing_json(standing: Any) -> dict[str, Any]:

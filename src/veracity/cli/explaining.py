@@ -17,6 +17,7 @@ from .options import (
     Json,
     Labels,
     Language,
+    Layout,
     Limit,
     MaxWords,
     ModelSource,
@@ -25,6 +26,7 @@ from .options import (
     Split,
     Timeout,
     Train,
+    TrainLayout,
 )
 from .reading import given_texts, loaded_model, part_of, read_data, training_data, wanted_target
 from .showing import Bars, finite, print_json, stdout
@@ -51,6 +53,7 @@ def explain(
     language: Language = "auto",
     max_words: MaxWords = 5000,
     skip_bad: SkipBad = False,
+    layout: Layout = "auto",
     split: Split = "",
     limit: Limit = None,
     allow_unpickle: AllowUnpickle = False,
@@ -58,6 +61,7 @@ def explain(
     timeout: Timeout = 30.0,
     batch_size: BatchSize = 32,
     train: Train = "",
+    train_layout: TrainLayout = "auto",
     as_json: Json = False,
 ) -> None:
     """Colour the words of texts by how they speak for a label."""
@@ -70,10 +74,12 @@ def explain(
     explainer = explainers.make(method)
     loaded = loaded_model(model, labels, allow_unpickle, budget, timeout, batch_size, None)
     check_ability(explainer, loaded)
-    learnt_from = training_data(train, columns, labels, language, max_words, skip_bad, seed)
+    learnt_from = training_data(
+        train, columns, labels, language, max_words, skip_bad, seed, train_layout
+    )
     explainer = taught(explainer, loaded, learnt_from, seed=seed)
     if data:
-        read = read_data(data, columns, labels, language, max_words, skip_bad)
+        read = read_data(data, columns, labels, language, max_words, skip_bad, layout)
         inputs = [(e.id, e.input) for e in part_of(read, data, split, limit, seed)]
     else:
         inputs = [(str(i), t) for i, t in enumerate(given_texts(texts or [], language, max_words))]

@@ -48,7 +48,12 @@ Split = Annotated[
         help="train, validation, test or all; by default test of a corpus, all of a file."
     ),
 ]
-Limit = Annotated[int | None, typer.Option(help="Take a sample of so many examples.")]
+Limit = Annotated[
+    int | None,
+    typer.Option(
+        help="Take a sample of so many examples; twins come with their originals or not at all."
+    ),
+]
 AllowUnpickle = Annotated[
     bool,
     typer.Option("--allow-unpickle", help="Load pickled models, which can run any code."),
@@ -66,4 +71,10 @@ Train = Annotated[
         help="What methods that learn learn from: the train part of a corpus or a file. By default "
         "what the model was trained on, if its folder says so.",
     ),
+]
+TrainColumns = Annotated[
+    str, typer.Option("--train-columns", help="Column names of the training data.")
+]
+TrainLayout = Annotated[
+    str, typer.Option("--train-layout", help="How the training data are laid out; as --layout.")
 ]

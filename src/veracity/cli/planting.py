@@ -18,6 +18,7 @@ from .options import (
     Json,
     Labels,
     Language,
+    Layout,
     Limit,
     MaxWords,
     ModelSource,
@@ -47,6 +48,7 @@ def plant(
     language: Language = "auto",
     max_words: MaxWords = 5000,
     skip_bad: SkipBad = False,
+    layout: Layout = "auto",
     limit: Limit = None,
     as_json: Json = False,
 ) -> None:
@@ -61,7 +63,7 @@ def plant(
 
     if out.exists():
         raise DataError(f"{out} is there already. Choose another --out")
-    read = read_data(data, columns, labels, language, max_words, skip_bad)
+    read = read_data(data, columns, labels, language, max_words, skip_bad, layout)
     steps = split_specs(by or ["reassign, insert"])
     planted = changed(sampled(read, limit, seed=seed), steps, seed=seed)
     parts = split(planted, seed=seed)
@@ -153,6 +155,7 @@ def dryrun(
     language: Language = "auto",
     max_words: MaxWords = 5000,
     skip_bad: SkipBad = False,
+    layout: Layout = "auto",
     as_json: Json = False,
 ) -> None:
     """Would this method have shown me that my model cheats? Plants cues and finds out; resumes."""
@@ -163,7 +166,7 @@ def dryrun(
 
     plan = planned(
         model,
-        Reading(data, columns, labels, language, max_words, skip_bad, limit),
+        Reading(data, columns, labels, language, max_words, skip_bad, limit, layout=layout),
         scale=scale,
         cues=cues or (),
         strengths=numbers("--strengths", strengths),
@@ -220,6 +223,7 @@ def suspects(
     language: Language = "auto",
     max_words: MaxWords = 5000,
     skip_bad: SkipBad = False,
+    layout: Layout = "auto",
     split: Split = "",
     limit: Annotated[int, typer.Option(min=1, help="Look at so many texts at most.")] = 3000,
     allow_unpickle: AllowUnpickle = False,
@@ -239,7 +243,7 @@ def suspects(
 
     if method:
         explainers.make(method)
-    read = read_data(data, columns, labels, language, max_words, skip_bad)
+    read = read_data(data, columns, labels, language, max_words, skip_bad, layout)
     part = part_of(read, data, split, limit, seed)
     (name,) = short_names([model])
     folder = out or default_folder(part, ["suspects", name])

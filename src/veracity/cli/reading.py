@@ -50,12 +50,13 @@ def training_data(
     max_words: int,
     skip_bad: bool,
     seed: int,
+    layout: str = "auto",
 ) -> Dataset | None:
     from ..auditing.learning import training_part
 
     if not source:
         return None
-    read = read_data(source, columns, labels, language, max_words, skip_bad)
+    read = read_data(source, columns, labels, language, max_words, skip_bad, layout)
     return training_part(read, of_file=Path(source).exists(), seed=seed)
 
 

@@ -62,8 +62,23 @@ def given_parts(dataset: Dataset) -> dict[str, list[int]]:
 
 
 def sampled(dataset: Dataset, limit: int | None, *, seed: int = 0) -> Dataset:
-    """A seeded sample with the labels in proportion, or all when that is fewer."""
-    return dataset.select(sample_places([e.label for e in dataset], limit, seed))
+    """A seeded sample with the labels in proportion, or all when that is fewer. Twins come with
+    their originals or not at all, and one pair at least is taken."""
+    if limit is None or limit >= len(dataset) or not dataset.pairs:
+        return dataset.select(sample_places([e.label for e in dataset], limit, seed))
+    groups = _inseparable(dataset, list(range(len(dataset))), by_text=False)
+    labels = [dataset.examples[group[0]].label for group in groups]
+    sizes = np.array([len(group) for group in groups])
+    count = max(1, limit * len(groups) // len(dataset))
+    while count > 1 and sizes[sample_places(labels, count, seed)].sum() > limit:
+        count -= 1
+    chosen = set(sample_places(labels, count, seed))
+    room = limit - int(sizes[list(chosen)].sum())
+    for place in np.random.default_rng(seed).permutation(len(groups)).tolist():
+        if place not in chosen and sizes[place] <= room:  # what is left over is filled up
+            chosen.add(place)
+            room -= int(sizes[place])
+    return dataset.select(sorted(i for place in chosen for i in groups[place]))
 
 
 def sample_places(labels: list[int], limit: int | None, seed: int) -> list[int]:
@@ -113,8 +128,8 @@ def _dealt(
     }
 
 
-def _inseparable(dataset: Dataset, members: list[int]) -> list[list[int]]:
-    """Examples with one text, or that are twins, may never be parted."""
+def _inseparable(dataset: Dataset, members: list[int], *, by_text: bool = True) -> list[list[int]]:
+    """Examples that are twins, and those with one text, may never be parted."""
     parent = {i: i for i in members}
 
     def root(i: int) -> int:
@@ -126,7 +141,10 @@ def _inseparable(dataset: Dataset, members: list[int]) -> list[list[int]]:
     for i in members:
         example = dataset.examples[i]
         twin = example.partner if example.partner is not None else example.id
-        for key in (("text", normalised(example.input.text)), ("id", example.id), ("id", twin)):
+        keys = [("id", example.id), ("id", twin)]
+        if by_text:
+            keys.append(("text", normalised(example.input.text)))
+        for key in keys:
             parent[root(i)] = root(first.setdefault(key, i))
     groups: dict[int, list[int]] = defaultdict(list)
     for i in members:

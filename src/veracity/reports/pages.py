@@ -43,6 +43,7 @@ def rendered(
     environment.filters |= {
         "number": showing.number,
         "percent": showing.percent,
+        "exact_percent": showing.exact_percent,
         "interval": showing.interval,
         "breakable": breakable,
         "correlation": showing.correlation,

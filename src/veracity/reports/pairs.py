@@ -2,18 +2,50 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..core.files import written_whole
-from ..results.pairs import Pair, Pairs, Side
-from ..results.robustness import Robustness
+from ..results.augmentation import Augmentation
+from ..results.pairs import Pair, Pairs, Side, pairs_of, telling_method
+from ..results.robustness import UNTYPED, Robustness, Share, robustness_of
+from ..results.run import Run, slug
 from .pages import rendered
+from .showing import exact_percent, number, printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
 
 PAGE = "pairs.html"
 
+ATTACKS = {
+    "idr": "dispensable words put in, taken out or replaced",
+    "negative": "rewritten as a negation",
+    "obscure": "sentiment made implicit",
+    "lf": "rare synonyms",
+    "csk": "needs common sense",
+}
+"""What the types of SPEC 7.1 say."""
+
 MOST_PAIRS = 300
 """So many pairs are shown at most: those with one wrong answer come first."""
+
+
+def write_pair_pages(
+    run: Run, *, model: str = "", method: str = "", out: Path | None = None
+) -> list[Path]:
+    """A page per model of a run whose data hold pairs, or of one model where it is asked for."""
+    models = (model,) if model else run.models
+    written = []
+    for name in models:
+        found = pairs_of(run, name, method or telling_method(run, name))
+        own = PAGE if len(run.models) == 1 else f"pairs-{slug(name)}.html"
+        path = out or run.folder / own
+        written.append(write_pairs(found, path, robustness=robustness_of(run, name)))
+    return written
 
 
 def write_pairs(found: Pairs, path: Path, *, robustness: Robustness | None = None) -> Path:
@@ -33,6 +65,8 @@ def pairs_page(found: Pairs, *, robustness: Robustness | None = None) -> str:
         found=found,
         cards=[_card(pair) for pair in found.pairs[:MOST_PAIRS]],
         robustness=robustness,
+        attacks=ATTACKS,
+        sections=sections(robustness) if robustness else [],
     )
 
 
@@ -89,3 +123,108 @@ def _row(name: str, one: Side) -> _Row:
     )
     sets = tuple(" ".join(one.input.words[i] for i in places) for places in one.rationales)
     return _Row(name, one, words, one.input.text[ends[-1] :], sets)
+
+
+# ---- in a terminal --------------------------------------------------------------------------
+
+
+def print_robustness(console: Console, found: Mapping[str, Robustness]) -> None:
+    """A row per kind of text, a column per model, and what became of the pairs."""
+    from rich.text import Text as Line
+
+    console.print(_table(found))
+    for model, one in found.items():
+        console.print(
+            Line(
+                f"{printable(model)}: of {one.pairs:,} pairs both right {one.both:,}, only the "
+                f"original {one.lost:,}, only the twin {one.gained:,}, none {one.neither:,}; "
+                f"originals against twins p {number(one.p)}"
+            )
+        )
+
+
+def _table(found: Mapping[str, Robustness]) -> Table:
+    from rich.table import Table
+    from rich.text import Text as Line
+
+    table = Table(title="accuracy and its 95 % interval", title_justify="left")
+    table.add_column("texts")
+    table.add_column("number", justify="right")
+    for model in found:
+        table.add_column(Line(printable(model)), justify="right")
+    for i, (heading, shares) in enumerate(sections(next(iter(found.values())))):
+        if heading:
+            table.add_section()
+            table.add_row(Line(heading, style="dim"))
+        for j, share in enumerate(shares):
+            cells = [_cell(sections(one)[i][1][j]) for one in found.values()]
+            table.add_row(Line(printable(share.name)), f"{share.total:,}", *cells)
+    return table
+
+
+def sections(found: Robustness) -> list[tuple[str, tuple[Share, ...]]]:
+    """What a table of accuracies shows, each part under what it goes by; types that nobody gave
+    are no types."""
+    twins = found.twins
+    parts = [
+        ("", (found.originals, found.twins, found.all)),
+        ("by sentiment type, all texts", found.by_sentiment),
+        ("by what was done, twins", (*found.by_attack, replace(twins, name="all types (micro)"))),
+        ("by pattern, twins", found.by_pattern),
+    ]
+    return [
+        (heading, shares)
+        for heading, shares in parts
+        if {s.name for s in shares} - {UNTYPED, "all types (micro)"}
+    ]
+
+
+def _cell(share: Share) -> str:
+    if not share.total:
+        return "–"
+    return f"{exact_percent(share.accuracy)} ({100 * share.low:.1f}–{100 * share.high:.1f})"
+
+
+def print_augmentation(console: Console, found: Augmentation) -> None:
+    """A row per kind of text: both accuracies, their difference, and whether it is luck."""
+    from rich.table import Table
+    from rich.text import Text as Line
+
+    console.print(
+        Line(
+            printable(
+                f"{found.architecture}, trained on {found.train_texts:,} texts of {found.train}, "
+                f"and on {found.added_texts:,} twins by {found.by} as well"
+            )
+        )
+    )
+    table = Table(title="accuracy and 95 % intervals", title_justify="left")
+    for name in ("tested on", "texts", "plain", "augmented", "difference", "p"):
+        table.add_column(name, justify="left" if name == "tested on" else "right")
+    for gain in found.gains:
+        table.add_row(
+            gain.name,
+            f"{gain.texts:,}",
+            *(exact_percent(rate.accuracy) for rate in (gain.plain, gain.augmented)),
+            f"{exact_percent(gain.difference, signed=True)} "
+            f"({100 * gain.low:+.1f} to {100 * gain.high:+.1f})".replace("-", "−"),
+            number(gain.p),
+        )
+    console.print(table)
+    for remark in _remarks(found):
+        console.print(Line(f"• {remark}"))
+
+
+def _remarks(found: Augmentation) -> list[str]:
+    said = []
+    if found.left_out:
+        said.append(f"{found.left_out:,} pairs take no part: their original is of type multiple")
+    if found.held_out:
+        said.append(f"{found.held_out:,} texts were kept from training: they are tested")
+    if found.seeds == 1:
+        said.append("one training of each kind: more of them (--seeds) tell what is luck")
+    else:
+        for gain in found.gains:
+            each = ", ".join(f"{100 * d:+.1f}" for d in gain.by_seed).replace("-", "−")
+            said.append(f"{gain.name}: differences by training {each}")
+    return said

@@ -34,6 +34,13 @@ def percent(value: float) -> str:
     return f"{100 * value:.0f} %"
 
 
+def exact_percent(value: float, *, signed: bool = False) -> str:
+    """A share, or a difference of two, in percent with one decimal, as papers print it."""
+    if math.isnan(value):
+        return UNDEFINED
+    return f"{100 * value:{'+' if signed else ''}.1f} %".replace("-", _MINUS)
+
+
 def interval(low: float, high: float) -> str:
     """An interval of shares in whole percent."""
     if math.isnan(low) or math.isnan(high):

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from ..core.errors import DataError
+from ..changes._attack import PATTERN
+from ..core.errors import DataError, RunError
 from ..core.examples import Dataset, Example
+from ..core.files import written_whole
 from ..core.inputs import BoolArray, FloatArray
+from .run import Run
 from .statistics import mcnemar, sign_flip_test, wilson
+
+FILE = "robustness.json"
 
 UNTYPED = "untyped"
 """Where data do not say of which type a text is."""
@@ -30,6 +38,10 @@ class Share:
     @property
     def accuracy(self) -> float:
         return self.correct / self.total if self.total else float("nan")
+
+    def told(self) -> dict[str, Any]:
+        """What a file keeps of it; what is not defined is None."""
+        return {**asdict(self), "accuracy": self.accuracy if self.total else None}
 
 
 @dataclass(frozen=True)
@@ -50,6 +62,8 @@ class Robustness:
     """Pairs with both right, the original alone, the twin alone, and none."""
     p: float
     """How likely the two sides differ as much by chance."""
+    by_pattern: tuple[Share, ...] = ()
+    """Of twins that patterns made, by pattern."""
 
     def __post_init__(self) -> None:
         for counts, of in ((self.by_attack, self.twins), (self.by_sentiment, self.all)):
@@ -68,6 +82,17 @@ class Robustness:
     @property
     def pairs(self) -> int:
         return self.both + self.lost + self.gained + self.neither
+
+    def told(self) -> dict[str, Any]:
+        """What a file keeps of it."""
+        return {
+            **{k: getattr(self, k).told() for k in ("originals", "twins", "all")},
+            "by_sentiment": [s.told() for s in self.by_sentiment],
+            "by_attack": [s.told() for s in self.by_attack],
+            "by_pattern": [s.told() for s in self.by_pattern],
+            "micro_accuracy": self.micro_accuracy if self.by_attack else None,
+            **{k: getattr(self, k) for k in ("pairs", "both", "lost", "gained", "neither", "p")},
+        }
 
     def __str__(self) -> str:
         o, t = self.originals, self.twins
@@ -90,19 +115,40 @@ def robustness(data: Dataset, answers: FloatArray) -> Robustness:
     twin = np.array([_is_twin(e) for e in data], dtype=np.bool_)
     everything = np.ones(len(data), dtype=np.bool_)
     sides = [(bool(right[place[o.id]]), bool(right[place[t.id]])) for o, t in data.pairs]
-    lost, gained = sides.count((True, False)), sides.count((False, True))
     return Robustness(
-        _share("originals", data, right, ~twin),
-        _share("twins", data, right, twin),
-        _share("all", data, right, everything),
+        share_of("originals", data, right, ~twin),
+        share_of("twins", data, right, twin),
+        share_of("all", data, right, everything),
         _by("sentiment_type", data, right, everything),
         _by("adv_type", data, right, twin),
         sides.count((True, True)),
-        lost,
-        gained,
+        sides.count((True, False)),
+        sides.count((False, True)),
         sides.count((False, False)),
-        _p(data, sides, mcnemar(lost, gained)),
+        paired_p([o.id for o, _ in data.pairs], sides),
+        _by(PATTERN, data, right, np.array([PATTERN in e.facts for e in data], dtype=np.bool_)),
     )
+
+
+def robustness_of(run: Run, model: str) -> Robustness:
+    """From a run alone, without its model or its data."""
+    examples = run.examples()
+    answers = run.predictions(model)
+    missing = [e.id for e in examples if e.id not in answers]
+    if missing:
+        raise RunError(
+            f"{run.folder} holds no answer of {model} to {missing[0]!r} and {len(missing) - 1} "
+            "others. Give the same command again"
+        )
+    data = Dataset(run.asked["dataset"]["name"], run.labels, tuple(examples))
+    return robustness(data, np.array([answers[e.id] for e in examples]))
+
+
+def write_robustness(found: Mapping[str, Robustness], path: Path) -> None:
+    """What was found on each model, for programs."""
+    content = {model: one.told() for model, one in found.items()}
+    with written_whole(path) as file:
+        file.write(json.dumps(content, indent=1, ensure_ascii=False).encode())
 
 
 def _is_twin(example: Example) -> bool:
@@ -112,34 +158,41 @@ def _is_twin(example: Example) -> bool:
 def _by(fact: str, data: Dataset, right: BoolArray, some: BoolArray) -> tuple[Share, ...]:
     kinds = np.array([e.facts.get(fact) or UNTYPED for e in data], dtype=object)
     names = sorted(set(kinds[some]), key=lambda name: (name == UNTYPED, name))
-    return tuple(_share(name, data, right, some & (kinds == name)) for name in names)
+    return tuple(share_of(name, data, right, some & (kinds == name)) for name in names)
 
 
-def _share(name: str, data: Dataset, right: BoolArray, some: BoolArray) -> Share:
-    """Texts of one pair tend to be right or wrong together: they count for as many as they tell."""
+def share_of(name: str, data: Dataset, right: BoolArray, some: BoolArray) -> Share:
     places = np.flatnonzero(some)
-    n, correct = len(places), int(right[places].sum())
+    groups = [pair_of(data.examples[i]) for i in places]
+    limits = rate_interval(right[places].astype(np.float64), groups)
+    return Share(name, int(right[places].sum()), len(places), *limits)
+
+
+def rate_interval(right: FloatArray, groups: Sequence[str]) -> tuple[float, float]:
+    """Texts of one group tend to be right or wrong together: they count for as many as they tell.
+    (texts,)"""
+    n = len(right)
     if not n:
-        return Share(name, 0, 0, *wilson(0, 0))
-    rate = correct / n
+        return wilson(0, 0)
+    rate = float(right.mean())
     beyond: dict[str, float] = defaultdict(float)
-    for i in places:
-        beyond[_pair(data.examples[i])] += float(right[i]) - rate
+    for group, one in zip(groups, right, strict=True):
+        beyond[group] += float(one) - rate
     spread = n * rate * (1 - rate)
     dependence = max(1.0, sum(b * b for b in beyond.values()) / spread) if spread else 1.0
-    return Share(name, correct, n, *wilson(correct / dependence, n / dependence))
+    return wilson(rate * n / dependence, n / dependence)
 
 
-def _pair(example: Example) -> str:
+def pair_of(example: Example) -> str:
     return example.id if example.partner is None else example.partner
 
 
-def _p(data: Dataset, sides: Sequence[tuple[bool, bool]], of_pairs: float) -> float:
-    """Where an original has several twins its pairs are not independent: originals are compared
-    with the mean of their twins instead."""
+def paired_p(originals: Sequence[str], sides: Sequence[tuple[bool, bool]]) -> float:
+    """Exact (McNemar) where each original is in one pair. Where it is in several, its pairs are not
+    independent: the mean differences of originals are tested instead."""
     differences: dict[str, list[int]] = defaultdict(list)
-    for (original, _), (before, after) in zip(data.pairs, sides, strict=True):
-        differences[original.id].append(int(before) - int(after))
+    for original, (before, after) in zip(originals, sides, strict=True):
+        differences[original].append(int(before) - int(after))
     if all(len(d) == 1 for d in differences.values()):
-        return of_pairs
+        return mcnemar(sides.count((True, False)), sides.count((False, True)))
     return sign_flip_test([float(np.mean(d)) for d in differences.values()])

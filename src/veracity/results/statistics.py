@@ -79,6 +79,28 @@ def cluster_intervals(
         return percentiles(sums / counts, level)
 
 
+def grouped_interval(
+    values: FloatArray, groups: Sequence[str], *, draws: int = 2000, level: float = 0.95
+) -> tuple[float, float]:
+    """The percentile interval of a mean over texts where those of one group, such as the twins of
+    one original, are no independent draws: groups are drawn whole. (n,)"""
+    places = {name: i for i, name in enumerate(dict.fromkeys(groups))}
+    member = np.array([places[name] for name in groups], dtype=np.int64)
+    sums = np.bincount(member, weights=values, minlength=len(places))
+    counts = np.bincount(member, minlength=len(places))
+    n = len(places)
+    if not n:
+        return math.nan, math.nan
+    rng = np.random.default_rng(0)
+    found = np.empty((draws, 1))
+    for start in range(0, draws, _CHUNK):
+        stop = min(start + _CHUNK, draws)
+        weights = rng.multinomial(n, np.full(n, 1 / n), size=stop - start).astype(float)
+        found[start:stop, 0] = (weights @ sums) / (weights @ counts)
+    low, high = percentiles(found, level)[0]
+    return float(low), float(high)
+
+
 def percentiles(found: FloatArray, level: float = 0.95) -> FloatArray:
     """Intervals of figures computed for every draw, each from the draws in which it is defined.
     (draws, k) → (k, 2)"""

@@ -1,0 +1,179 @@
+"""Does training on pattern-made twins help, and against whom? (SPEC 7.3)"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..changes import attacked
+from ..changes._attack import PATTERN
+from ..core.errors import DataError, RunError
+from ..core.examples import Dataset
+from ..core.files import check_own, sole_writer
+from ..core.inputs import BoolArray, IntArray
+from ..core.plugins import split_specs
+from ..data import Splits, load_data, split
+from ..data.splits import normalised
+from ..engine.asking import probabilities
+from ..models.architectures import architectures
+from ..results.augmentation import FILE, Augmentation, gains_of
+from .labels import fit_labels
+from .training import trained_once
+
+if TYPE_CHECKING:
+    from ..models.architecture import Architecture, Training
+
+MODELS = "models"
+"""Where the trained models lie in the folder of a comparison."""
+
+TAKING_PART = ("single", "obscure")
+"""Sentiment types of originals that patterns rewrite well; what has no type takes part too."""
+
+
+@dataclass(frozen=True)
+class _Tested:
+    """The texts both models are tried on, and where each kind stands."""
+
+    data: Dataset
+    kinds: dict[str, IntArray]
+    left_out: int
+
+
+def augmentation(
+    architecture: str | Architecture,
+    train: str | Path | Dataset,
+    twins: str | Path | Dataset,
+    *,
+    by: str | Sequence[str],
+    out: str | Path,
+    tested_by: str | Sequence[str] = (),
+    seeds: int = 1,
+    seed: int = 0,
+    training: Training | None = None,
+    watch: Callable[[str, Any], None] = lambda what, progress: None,
+) -> Augmentation:
+    """Trains an architecture on texts, and on them and their pattern-made twins, and tries both on
+    originals, on pattern-made and on hand-made twins; given again, it resumes.
+
+    `tested_by` are the patterns of the test, by default those of the training.
+    """
+    if seeds < 1:
+        raise DataError(f"expected at least one training, got {seeds}")
+    made = architectures.make(architecture)
+    trains, tries = split_specs(by), split_specs(tested_by) or split_specs(by)
+    tested = _tested(load_data(twins), tries, seed)
+    given = load_data(train)
+    parts, held_out = _without(split(given, seed=seed), tested.data)
+    more = attacked(parts.train, trains, seed=seed)
+    folder = Path(out)
+    check_own(folder, MODELS, "one of our comparisons")
+    right: dict[str, list[BoolArray]] = {"plain": [], "augmented": []}
+    with sole_writer(folder):
+        (folder / MODELS).mkdir(exist_ok=True)
+        for number in range(seed, seed + seeds):
+            settings = replace(training or made.training, seed=number)
+            for kind, texts in (("plain", parts.train), ("augmented", more)):
+                name = f"{kind}-{number}"
+                model = _trained(
+                    made, replace(parts, train=texts), folder / MODELS / name, settings, watch
+                )
+                right[kind].append(_right(model, tested.data))
+        found = Augmentation(
+            made.spec,
+            given.name,
+            tested.data.name,
+            ", ".join(trains),
+            ", ".join(tries),
+            seeds,
+            len(parts.train),
+            len(more) - len(parts.train),
+            held_out,
+            tested.left_out,
+            gains_of(
+                tested.data, tested.kinds, np.array(right["plain"]), np.array(right["augmented"])
+            ),
+        )
+        found.write(folder / FILE)
+    return found
+
+
+def _tested(data: Dataset, patterns: Sequence[str], seed: int) -> _Tested:
+    """Originals, what people made of them and what patterns do, where patterns can be trusted."""
+    by_hand = [(o, t) for o, t in data.pairs if PATTERN not in t.facts]
+    kept = [(o, t) for o, t in by_hand if o.facts.get("sentiment_type", "single") in TAKING_PART]
+    if not kept:
+        why = "all originals have several sentiments" if by_hand else "it holds no pair"
+        raise DataError(
+            f"{data.name}: expected pairs of an original and a twin that somebody wrote; {why}. "
+            "Give originals their twins' ids in rel_ids, or twins their original's in partner"
+        )
+    originals = tuple({o.id: o for o, _ in kept}.values())
+    patterned = attacked(replace(data, examples=originals), patterns, seed=seed)
+    written = tuple(t for _, t in kept)
+    made = tuple(e for e in patterned if PATTERN in e.facts)
+    kinds: dict[str, IntArray] = {}
+    start = 0
+    for name, some in (("originals", originals), ("pattern-made", made), ("hand-made", written)):
+        kinds[name] = np.arange(start, start + len(some))
+        start += len(some)
+    everything = replace(data, examples=(*originals, *made, *written))
+    return _Tested(everything, kinds, len(by_hand) - len(kept))
+
+
+def _without(parts: Splits, tested: Dataset) -> tuple[Splits, int]:
+    """Parts to learn from without the texts that are tested, and how many those are."""
+    known = {normalised(e.input.text) for e in tested}
+    fresh = [
+        part.select(i for i, e in enumerate(part) if normalised(e.input.text) not in known)
+        for part in (parts.train, parts.validation, parts.test)
+    ]
+    held_out = sum(map(len, (parts.train, parts.validation, parts.test))) - sum(map(len, fresh))
+    if not len(fresh[0]) or not len(fresh[1]):
+        raise DataError(
+            f"{parts.train.name}: expected texts to train on besides the {held_out:,} that are "
+            "tested; there are too few. Bring other training data"
+        )
+    return Splits(*fresh), held_out
+
+
+def _trained(
+    architecture: Architecture,
+    parts: Splits,
+    folder: Path,
+    training: Training,
+    watch: Callable[[str, Any], None],
+) -> Any:
+    """The model of one folder, if it is the one that is asked for."""
+    asked = json.loads(json.dumps([architecture.spec, asdict(training)]))
+    about = {
+        "name": parts.train.name,
+        "fingerprint": parts.train.fingerprint(),
+        "asked": asked,
+    }
+    student = trained_once(
+        architecture,
+        parts,
+        folder,
+        data=about,
+        training=training,
+        watch=lambda progress: watch(folder.name, progress),
+    )
+    if student.record["data"].get("asked") != asked:
+        raise RunError(
+            f"{folder} holds a model that was trained in another way. Choose another folder, or "
+            "delete that one"
+        )
+    return student.model
+
+
+def _right(model: Any, tested: Dataset) -> BoolArray:
+    fitted = fit_labels(tested, {"model": model})
+    answers = probabilities(model, [e.input for e in fitted])
+    gold = np.array([e.label for e in fitted])
+    right: BoolArray = answers.argmax(axis=1) == gold
+    return right

@@ -1,0 +1,196 @@
+"""Verbs about texts and their adversarial twins."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..core.errors import DataError, PluginError
+from .options import (
+    AllowUnpickle,
+    BatchSize,
+    Budget,
+    ColumnsOption,
+    DataSource,
+    Json,
+    Labels,
+    Language,
+    Layout,
+    Limit,
+    MaxWords,
+    ModelSource,
+    Out,
+    Seed,
+    SkipBad,
+    Split,
+    Timeout,
+    TrainColumns,
+    TrainLayout,
+)
+from .reading import loaded_model, part_of, read_data, short_names
+from .showing import Bars, print_json, stdout
+
+
+def robustness(
+    model: ModelSource,
+    data: DataSource,
+    also: Annotated[
+        list[str] | None, typer.Option(help="Another MODEL beside it; may be repeated.")
+    ] = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Make twins by these patterns first, separated by commas, such as 'keyboard, "
+            "negation'; see `veracity list changes`. By default the twins that the data hold."
+        ),
+    ] = None,
+    method: Annotated[
+        str, typer.Option(help="What marks the words of each pair on the page.")
+    ] = "occlusion",
+    out: Out = None,
+    workers: Annotated[int, typer.Option(min=1, help="Worker processes.")] = 1,
+    seed: Seed = 0,
+    columns: ColumnsOption = "",
+    labels: Labels = "",
+    language: Language = "auto",
+    max_words: MaxWords = 5000,
+    skip_bad: SkipBad = False,
+    layout: Layout = "auto",
+    split: Split = "",
+    limit: Limit = None,
+    allow_unpickle: AllowUnpickle = False,
+    budget: Budget = None,
+    timeout: Timeout = 30.0,
+    batch_size: BatchSize = 32,
+    as_json: Json = False,
+) -> None:
+    """Is a model still right on adversarial twins? A table, and a page that shows each pair."""
+    from ..auditing import audit, default_folder
+    from ..changes import attacked
+    from ..explainers import explainers
+    from ..reports.pairs import print_robustness, write_pair_pages
+    from ..results.robustness import FILE, robustness_of, write_robustness
+
+    explainers.make(method)
+    read = read_data(data, columns, labels, language, max_words, skip_bad, layout)
+    part = part_of(read, data, split, limit, seed)
+    if by:
+        part = attacked(part, by, seed=seed)
+    if not part.pairs:
+        raise DataError(
+            f"{data}: expected texts with adversarial twins, got no pair. Give originals their "
+            "twins' ids in rel_ids, or twins their original's in partner, or make twins with "
+            "--by 'keyboard, negation'"
+        )
+    names = short_names([model, *(also or [])])
+    folder = out or default_folder(part, ["robustness", *names])
+    answers = Path(f"{folder.resolve()}.answers.sqlite")
+    models = {
+        name: loaded_model(source, labels, allow_unpickle, budget, timeout, batch_size, answers)
+        for name, source in names.items()
+    }
+    with Bars(as_json) as shown:
+        run = audit(
+            models,
+            part,
+            [method],
+            ["consistency"],
+            out=folder,
+            seed=seed,
+            workers=workers,
+            watch=lambda progress: shown.watch("robustness", progress),
+        ).run
+    found = {name: robustness_of(run, name) for name in run.models}
+    write_robustness(found, folder / FILE)
+    pages = write_pair_pages(run, method=run.explainers[0])
+    if as_json:
+        told = {name: one.told() for name, one in found.items()}
+        print_json({"run": str(folder), "pages": [str(p) for p in pages], "models": told})
+        return
+    console = stdout()
+    print_robustness(console, found)
+    for page in pages:
+        console.print(f"Pairs: {page}", markup=False, soft_wrap=True)
+
+
+def augment(
+    architecture: Annotated[
+        str,
+        typer.Argument(
+            metavar="ARCHITECTURE", help="What to train, such as text_cnn; see `list models`."
+        ),
+    ],
+    train: Annotated[str, typer.Argument(metavar="TRAIN", help="Texts to train on, as DATA.")],
+    twins: Annotated[
+        str,
+        typer.Argument(
+            metavar="TWINS", help="Originals and twins that people wrote, to try the models on."
+        ),
+    ],
+    by: Annotated[
+        list[str],
+        typer.Option(
+            help="Patterns that add twins to the training texts, separated by commas, such as "
+            "'keyboard, synonyms'; see `veracity list changes`."
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for the models and what was found.")],
+    tested_by: Annotated[
+        list[str] | None,
+        typer.Option(help="Patterns that make twins of the tested originals; by default --by."),
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="So many trainings of each kind.")] = 1,
+    epochs: Annotated[int | None, typer.Option(help="At most so many passes.")] = None,
+    batch_size: Annotated[int | None, typer.Option(help="Texts per step.")] = None,
+    learning_rate: Annotated[float | None, typer.Option(help="Adam's step size.")] = None,
+    seed: Seed = 0,
+    columns: ColumnsOption = "",
+    layout: Layout = "auto",
+    train_columns: TrainColumns = "",
+    train_layout: TrainLayout = "auto",
+    labels: Labels = "",
+    language: Language = "auto",
+    max_words: MaxWords = 5000,
+    skip_bad: SkipBad = False,
+    limit: Annotated[int | None, typer.Option(help="Train on a sample of so many texts.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Does training on pattern-made twins help, and against whom? Trains both ways; resumes."""
+    from dataclasses import replace
+
+    from ..auditing.augmentation import augmentation
+    from ..data import sampled
+    from ..models.architectures import architectures
+    from ..reports.pairs import print_augmentation
+    from ..results.augmentation import FILE
+
+    made = architectures.make(architecture)
+    asked = {"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate}
+    given: dict[str, Any] = {k: v for k, v in asked.items() if v is not None}
+    try:
+        training = replace(made.training, **given)
+    except ValueError as error:
+        raise PluginError(str(error)) from None
+    tested = read_data(twins, columns, labels, language, max_words, skip_bad, layout)
+    read = read_data(train, train_columns, labels, language, max_words, skip_bad, train_layout)
+    with Bars(as_json) as bars:
+        found = augmentation(
+            made,
+            sampled(read, limit, seed=seed),
+            tested,
+            by=by,
+            out=out,
+            tested_by=tested_by or (),
+            seeds=seeds,
+            seed=seed,
+            training=training,
+            watch=bars.watch,
+        )
+    if as_json:
+        print_json({"found": str(out / FILE), **found.told()})
+        return
+    console = stdout()
+    print_augmentation(console, found)
+    console.print(f"Models and figures: {out}", markup=False, soft_wrap=True)

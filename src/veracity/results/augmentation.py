@@ -1,0 +1,129 @@
+"""What training on pattern-made twins changes, and on which texts (SPEC 7.3)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..core.errors import DataError
+from ..core.examples import Dataset
+from ..core.files import written_whole
+from ..core.inputs import BoolArray, FloatArray, IntArray
+from .robustness import pair_of, paired_p, rate_interval
+from .statistics import grouped_interval, sign_flip_test
+
+FILE = "augmentation.json"
+
+
+@dataclass(frozen=True)
+class Rate:
+    """An accuracy, the mean over trainings, and its 95 % interval over texts."""
+
+    accuracy: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Gain:
+    """Two models on the same texts: trained as ever, and on pattern-made twins as well."""
+
+    name: str
+    texts: int
+    originals: int
+    """How many originals the texts come from: so many are independent."""
+    plain: Rate
+    augmented: Rate
+    difference: float
+    """Augmented minus plain, with its 95 % interval over originals."""
+    low: float
+    high: float
+    p: float
+    """How likely the two differ as much by chance; of one training McNemar's where texts are
+    independent, else over originals."""
+    by_seed: tuple[float, ...]
+    """The difference of each pair of trainings: what the luck of training does."""
+
+
+@dataclass(frozen=True)
+class Augmentation:
+    """The same architecture trained on texts, and on them and pattern-made twins."""
+
+    architecture: str
+    train: str
+    tested: str
+    by: str
+    tested_by: str
+    seeds: int
+    train_texts: int
+    added_texts: int
+    held_out: int
+    """Texts that were kept from training since they are tested."""
+    left_out: int
+    """Pairs that take no part: their original has several sentiments."""
+    gains: tuple[Gain, ...]
+
+    def told(self) -> dict[str, Any]:
+        """What a file keeps of it."""
+        return asdict(self)
+
+    def write(self, path: Path) -> None:
+        with written_whole(path) as file:
+            file.write(json.dumps(self.told(), indent=1, ensure_ascii=False).encode())
+
+
+def gains_of(
+    data: Dataset, kinds: Mapping[str, IntArray], plain: BoolArray, augmented: BoolArray
+) -> tuple[Gain, ...]:
+    """For each kind of texts, given by their places, what two models that were trained several
+    times are right on. (trainings, examples) each"""
+    if plain.shape != augmented.shape or plain.shape[1:] != (len(data),):
+        raise DataError(
+            f"expected two models that answered {len(data)} texts as often, got answers of the "
+            f"shapes {plain.shape} and {augmented.shape}"
+        )
+    return tuple(
+        _gain(
+            name,
+            [pair_of(data.examples[i]) for i in places],
+            plain[:, places],
+            augmented[:, places],
+        )
+        for name, places in kinds.items()
+        if len(places)
+    )
+
+
+def _gain(name: str, groups: Sequence[str], plain: BoolArray, augmented: BoolArray) -> Gain:
+    before, after = (one.mean(axis=0) for one in (plain, augmented))  # (texts,)
+    difference = after - before
+    if len(plain) == 1:
+        sides = [(bool(a), bool(b)) for a, b in zip(augmented[0], plain[0], strict=True)]
+        p = paired_p(groups, sides)
+    else:
+        places = {name: i for i, name in enumerate(dict.fromkeys(groups))}
+        group = np.array([places[name] for name in groups])
+        sums = np.bincount(group, weights=difference)
+        p = sign_flip_test(sums / np.bincount(group))
+    low, high = grouped_interval(difference, groups)
+    return Gain(
+        name,
+        len(groups),
+        len(set(groups)),
+        _rate(before, groups),
+        _rate(after, groups),
+        float(difference.mean()),
+        low,
+        high,
+        p,
+        tuple((augmented.mean(axis=1) - plain.mean(axis=1)).tolist()),
+    )
+
+
+def _rate(right: FloatArray, groups: Sequence[str]) -> Rate:
+    return Rate(float(right.mean()), *rate_interval(right, groups))
