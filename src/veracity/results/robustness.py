@@ -112,7 +112,7 @@ def robustness(data: Dataset, answers: FloatArray) -> Robustness:
     gold = np.array([e.label for e in data], dtype=np.int64)
     right = np.argmax(answers, axis=1) == gold if len(data) else np.zeros(0, dtype=np.bool_)
     place = {e.id: i for i, e in enumerate(data)}
-    twin = np.array([_is_twin(e) for e in data], dtype=np.bool_)
+    twin = np.array([is_twin(e) for e in data], dtype=np.bool_)
     everything = np.ones(len(data), dtype=np.bool_)
     sides = [(bool(right[place[o.id]]), bool(right[place[t.id]])) for o, t in data.pairs]
     return Robustness(
@@ -151,7 +151,7 @@ def write_robustness(found: Mapping[str, Robustness], path: Path) -> None:
         file.write(json.dumps(content, indent=1, ensure_ascii=False).encode())
 
 
-def _is_twin(example: Example) -> bool:
+def is_twin(example: Example) -> bool:
     return example.facts.get("sample_type", "ori" if example.partner is None else "adv") == "adv"
 
 

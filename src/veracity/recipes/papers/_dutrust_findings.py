@@ -1,0 +1,403 @@
+"""The tables and claims of the experiments on trustworthiness."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ...core.inputs import BoolArray, FloatArray
+from ...core.plugins import parse_spec
+from ...results.findings import Cell, Claim, Table, Verdict
+from ...results.statistics import (
+    grouped_interval,
+    holm,
+    percentiles,
+    resampled_sums,
+    sign_flip_test,
+    wilson,
+)
+
+Found = dict[str, Any]
+Trained = Mapping[tuple[str, str], Found]
+"""By course and model."""
+Tried = Mapping[tuple[str, str], Found]
+"""By trial and model."""
+
+NAMES = {
+    "lstm": "LSTM",
+    "encoder": "encoder",
+    "knowing": "encoder, sentiment first",
+}
+PAPERS = {"lstm": "LSTM", "encoder": "ERNIE-base", "large": "ERNIE-large", "knowing": "SKEP"}
+IG, ATT, LIME = "integrated_gradients", "attention", "lime"
+SURE = 0.05
+DRAWS = 2000
+
+
+# ---- figures --------------------------------------------------------------------------------
+
+
+def values(step: Found, method: str, quantity: str) -> FloatArray:
+    """A figure per example, NaN where there is none. (examples,)"""
+    row = step["methods"].get(method, {}).get(quantity)
+    found = [np.nan] * len(step["examples"]) if row is None else row
+    return np.array([np.nan if v is None else v for v in found], dtype=np.float64)
+
+
+def sides(step: Found) -> dict[str, BoolArray]:
+    """Which examples are originals, twins, and all of them."""
+    twin = np.array(step["twins"], dtype=np.bool_)
+    return {"originals": ~twin, "twins": twin, "all": np.ones(len(twin), dtype=np.bool_)}
+
+
+def mean_cell(
+    step: Found, method: str, quantity: str, side: str = "all", published: float | None = None
+) -> Cell | None:
+    """A mean over texts with its interval, pairs drawn whole; None where nothing is defined."""
+    row = values(step, method, quantity)
+    some = sides(step)[side] & ~np.isnan(row)
+    if not some.any():
+        return None
+    groups = [name for name, taken in zip(step["partners"], some, strict=True) if taken]
+    low, high = grouped_interval(row[some], groups)
+    return Cell(float(row[some].mean()), None, low, high, int(some.sum()), published)
+
+
+def micro_cell(
+    step: Found, method: str, side: str = "all", published: float | None = None
+) -> Cell | None:
+    """F1 of counts pooled over texts, with its interval."""
+    counts = np.stack([values(step, method, q) for q in ("hits", "chosen", "known")], axis=1)
+    some = sides(step)[side] & ~np.isnan(counts).any(axis=1)
+    if not some.any():
+        return None
+    groups = np.unique(np.array(step["partners"])[some], return_inverse=True)[1]
+    pooled = np.zeros((int(groups.max()) + 1, 3))
+    np.add.at(pooled, groups, counts[some])
+    drawn = resampled_sums(pooled, draws=DRAWS)
+    ((low, high),) = percentiles(_f1(drawn)[:, None])
+    value = float(_f1(pooled.sum(axis=0, keepdims=True))[0])
+    return Cell(value, None, float(low), float(high), int(some.sum()), published)
+
+
+def _f1(sums: FloatArray) -> FloatArray:
+    hits, chosen, known = sums.T
+    with np.errstate(invalid="ignore"):
+        found: FloatArray = 2 * hits / (chosen + known)
+    return found
+
+
+def _rate(share: Mapping[str, Any], published: float | None = None) -> Cell | None:
+    if not share["total"]:
+        return None
+    value = share["correct"] / share["total"]
+    return Cell(value, None, share["low"], share["high"], share["total"], published)
+
+
+def _percent(number: float) -> float:
+    return number / 100
+
+
+# ---- tables ---------------------------------------------------------------------------------
+
+
+def accuracy_table(
+    trained: Trained, tried: Tried, course_of: Mapping[str, str], published: Any
+) -> Table:
+    rows: list[tuple[str, tuple[Cell | str | None, ...]]] = []
+    for (trial, model), step in tried.items():
+        test = trained[course_of[trial], model]
+        own = Cell(test["accuracy"], None, *wilson(test["right"], test["texts"]), n=test["texts"])
+        found = step.get("robustness")
+        if found:
+            cells = (
+                *(_rate(found[side]) for side in ("originals", "twins", "all")),
+                f"{found['lost']} lost, {found['gained']} gained of {step['pairs']}",
+                f"{found['p']:.2g}",
+            )
+        elif "accuracy" in step:
+            right = step["accuracy"] * step["texts"]
+            low, high = wilson(right, step["texts"])
+            every = Cell(step["accuracy"], None, low, high, step["texts"])
+            cells = (None, None, every, "no twins", "")
+        else:
+            cells = (None, None, None, "no labels", "")
+        rows.append((f"{trial}, {NAMES[model]}", (own, *cells)))
+    for model, figures in published["accuracy"].items():
+        rows.append(
+            (
+                f"paper, {PAPERS[model]}",
+                (*(Cell(_percent(f)) for f in figures), "1,502 pairs", ""),
+            )
+        )
+    return Table(
+        "Robustness",
+        "Accuracy on the test part of what a model was trained on, then on originals, on their "
+        "adversarial twins and on all; below each a 95 % interval. Lost are pairs of which only "
+        "the original is right; p is of a paired test of twins against originals.",
+        ("texts, model", "own test", "originals", "twins", "all", "pairs", "p"),
+        tuple(rows),
+        "%",
+    )
+
+
+def type_tables(tried: Tried) -> Iterator[Table]:
+    rows = []
+    for (trial, model), step in tried.items():
+        for share in step.get("robustness", {}).get("by_attack", ()):
+            if share["name"] != "untyped" and share["total"]:
+                rows.append((f"{trial}, {NAMES[model]}: {share['name']}", (_rate(share),)))
+    if rows:
+        yield Table(
+            "Robustness by what was done to the text",
+            "Accuracy on twins of each type. The paper's types were written by people; ours are "
+            "those that patterns make.",
+            ("texts, model: type", "accuracy"),
+            tuple(rows),
+            "%",
+        )
+
+
+def method_tables(tried: Tried, published: Any) -> Iterator[Table]:
+    for trial in dict.fromkeys(t for t, _ in tried):
+        rows = []
+        plausible = paired = False
+        for (name, model), step in tried.items():
+            if name != trial:
+                continue
+            for method in step["methods"]:
+                printed = published.get(model, {}).get(parse_spec(method)[0])
+                cells = _method_cells(step, method, printed)
+                paired |= cells[0] is not None
+                plausible |= cells[4] is not None
+                rows.append((f"{NAMES[model]}, {method}", cells))
+        kept = [0] * paired + [1, 2] * paired + [3] + [4, 5] * plausible + [6, 7]
+        columns = (
+            "MAP",
+            "New_P originals",
+            "New_P twins",
+            "New_P",
+            "Macro-F1",
+            "Micro-F1",
+            "compactness",
+            "sufficiency",
+        )
+        yield Table(
+            f"Explanations of {trial}",
+            "How far a twin's words are ranked as its original's (MAP), how often the top words "
+            "alone keep the answer and the rest loses it (New_P), how well the top words match "
+            "the best of the sets that people marked (F1), and the fall of the answer without "
+            "them and with them alone, averaged over five shares. Below each figure a 95 % "
+            "interval and the paper's, which is of other texts.",
+            ("model, method", *(columns[i] for i in kept)),
+            tuple((name, tuple(cells[i] for i in kept)) for name, cells in rows),
+        )
+
+
+def _method_cells(
+    step: Found, method: str, printed: Sequence[float] | None
+) -> tuple[Cell | None, ...]:
+    def paper(place: int) -> float | None:
+        return None if printed is None else _percent(printed[place])
+
+    return (
+        mean_cell(step, method, "map", published=paper(0)),
+        *(
+            mean_cell(step, method, "new_p", side, paper(1 + i))
+            for i, side in enumerate(("originals", "twins", "all"))
+        ),
+        mean_cell(step, method, "f1", published=paper(6)),
+        micro_cell(step, method, published=paper(9)),
+        mean_cell(step, method, "aopc_compactness"),
+        mean_cell(step, method, "aopc_sufficiency"),
+    )
+
+
+def augmentation_table(found: Found, published: Mapping[str, Sequence[float]]) -> Table:
+    kinds = ("originals", "pattern-made", "hand-made")
+    rows: list[tuple[str, tuple[Cell | str | None, ...]]] = []
+    for gain in found["gains"]:
+        place = kinds.index(gain["name"])
+        cells = [
+            Cell(
+                gain[kind]["accuracy"],
+                None,
+                gain[kind]["low"],
+                gain[kind]["high"],
+                gain["texts"],
+                _percent(published[kind][place]),
+            )
+            for kind in ("plain", "augmented")
+        ]
+        printed = _percent(published["augmented"][place] - published["plain"][place])
+        change = Cell(gain["difference"], None, gain["low"], gain["high"], None, printed)
+        rows.append((gain["name"], (*cells, change, f"{gain['p']:.2g}")))
+    return Table(
+        "Training on pattern-made twins",
+        f"{found['architecture']}, trained on {found['train_texts']:,} texts and on these and "
+        f"{found['added_texts']:,} pattern-made twins; both on originals, on twins that patterns "
+        "made of these, and on twins that people wrote. The paper's figures are SKEP's.",
+        ("texts", "as ever", "with twins", "difference", "p"),
+        tuple(rows),
+        "%",
+    )
+
+
+# ---- claims ---------------------------------------------------------------------------------
+
+
+def claims(tried: Tried, augmented: Found | None) -> Iterator[Claim]:
+    yield from _robustness_claims(tried)
+    for trial in dict.fromkeys(t for t, _ in tried):
+        steps = {m: s for (t, m), s in tried.items() if t == trial}
+        yield from _model_claims(trial, steps)
+        yield from _method_claims(trial, steps)
+    if augmented:
+        yield from _augmentation_claims(augmented)
+
+
+def _robustness_claims(tried: Tried) -> Iterator[Claim]:
+    for trial in dict.fromkeys(t for t, _ in tried):
+        steps = {m: s for (t, m), s in tried.items() if t == trial and "robustness" in s}
+        found = {m: s["robustness"] for m, s in steps.items()}
+        if not found:
+            continue
+        corrected = holm([r["p"] for r in found.values()])
+        falls = {m: _accuracy(r["originals"]) - _accuracy(r["twins"]) for m, r in found.items()}
+        yield Claim(
+            f"{trial}: every model is worse on twins than on originals.",
+            _verdict([*falls.values()], corrected),
+            "; ".join(
+                f"{NAMES[m]} {fall:+.1%} (p {p:.2g})"
+                for (m, fall), p in zip(falls.items(), corrected, strict=True)
+            )
+            + ", originals less twins, corrected for the number of models.",
+        )
+        if {"lstm", "encoder"} <= set(found):
+            rights = [steps[m]["right"] for m in ("lstm", "encoder")]
+            apart = _falls_apart(steps["lstm"]["robustness_pairs"], *rights)
+            p = sign_flip_test(apart)
+            yield Claim(
+                f"{trial}: the LSTM falls further on twins than the encoder.",
+                _verdict([float(np.mean(apart))], [p]),
+                f"{falls['lstm']:+.1%} against {falls['encoder']:+.1%} (p {p:.2g}).",
+            )
+
+
+def _falls_apart(
+    pairs: Sequence[tuple[str, str]], one: Mapping[str, bool], other: Mapping[str, bool]
+) -> FloatArray:
+    """Per original, how much further the first model falls on its twins than the second."""
+    found: dict[str, list[int]] = {}
+    for o, t in pairs:
+        found.setdefault(o, []).append((one[o] - one[t]) - (other[o] - other[t]))
+    return np.array([np.mean(each) for each in found.values()], dtype=np.float64)
+
+
+def _accuracy(share: Mapping[str, Any]) -> float:
+    return float(share["correct"] / share["total"]) if share["total"] else float("nan")
+
+
+def _model_claims(trial: str, steps: Mapping[str, Found]) -> Iterator[Claim]:
+    """MAP: the simplest model is the most consistent with each method."""
+    if not {"lstm", "encoder"} <= set(steps):
+        return
+    seen = []
+    for method in _three(steps["lstm"]):
+        a, b = (values(steps[m], method, "map") for m in ("lstm", "encoder"))
+        if not np.isnan(a - b).all():
+            seen.append((method, a - b))
+    if seen:
+        yield _compared(
+            f"{trial}: by MAP the LSTM's explanations are more consistent than the encoder's, with "
+            "each method.",
+            [(f"{method}: LSTM less encoder", d) for method, d in seen],
+            steps["lstm"]["partners"],
+        )
+
+
+ORDERS = (
+    ("map", "MAP", ("encoder", "knowing"), (ATT, LIME, IG)),
+    ("new_p", "New_P", ("encoder", "knowing"), (LIME, IG, ATT)),
+    ("new_p", "New_P", ("lstm",), (IG, LIME, ATT)),
+    ("f1", "F1 with people", ("encoder", "knowing"), (LIME, IG, ATT)),
+    ("f1", "F1 with people", ("lstm",), (IG, LIME, ATT)),
+)
+"""In which order the paper finds the three methods, by quantity and model."""
+
+
+def _method_claims(trial: str, steps: Mapping[str, Found]) -> Iterator[Claim]:
+    for quantity, said, models, order in ORDERS:
+        for model in models:
+            if model not in steps:
+                continue
+            names = {parse_spec(m)[0]: m for m in steps[model]["methods"]}
+            rows = {k: values(steps[model], names[k], quantity) for k in order if k in names}
+            if len(rows) < 3 or any(np.isnan(row).all() for row in rows.values()):
+                continue
+            yield _compared(
+                f"{trial}, {NAMES[model]}: by {said} the order is {' > '.join(order)}.",
+                [(f"{a} less {b}", rows[a] - rows[b]) for a, b in pairwise(order)],
+                steps[model]["partners"],
+            )
+
+
+def _three(step: Found) -> list[str]:
+    return [m for m in step["methods"] if parse_spec(m)[0] in (IG, ATT, LIME)]
+
+
+def _compared(
+    statement: str, differences: Sequence[tuple[str, FloatArray]], partners: Sequence[str]
+) -> Claim:
+    """Differences that should all be positive; texts of one pair count as one."""
+    groups = np.unique(np.array(partners), return_inverse=True)[1]
+    means, p_values = [], []
+    for _, row in differences:
+        known = ~np.isnan(row)
+        sums, counts = (
+            np.bincount(groups[known], weights=w, minlength=groups.max() + 1)
+            for w in (row[known], np.ones(known.sum()))
+        )
+        each = sums[counts > 0] / counts[counts > 0]
+        means.append(float(row[known].mean()))
+        p_values.append(sign_flip_test(each))
+    corrected = holm(p_values)
+    return Claim(
+        statement,
+        _verdict(means, corrected),
+        "; ".join(
+            f"{name} {mean:+.3f} (p {p:.2g})"
+            for (name, _), mean, p in zip(differences, means, corrected, strict=True)
+        )
+        + ", paired sign flips, corrected within the claim.",
+    )
+
+
+def _verdict(differences: Sequence[float], p_values: Sequence[float] | FloatArray) -> Verdict:
+    """Confirmed if all are surely positive, not if one is surely negative, else open."""
+    signs = [(d > 0, p < SURE) for d, p in zip(differences, p_values, strict=True)]
+    if any(sure and not up for up, sure in signs):
+        return "not confirmed"
+    return "confirmed" if all(sure for _, sure in signs) else "open"
+
+
+def _augmentation_claims(found: Found) -> Iterator[Claim]:
+    gains = {g["name"]: g for g in found["gains"]}
+    said = {
+        "pattern-made": ("helps on pattern-made twins", 1),
+        "originals": ("hurts on originals", -1),
+        "hand-made": ("hurts on twins that people wrote", -1),
+    }
+    kept = [(name, *told) for name, told in said.items() if name in gains]
+    corrected = holm([gains[name]["p"] for name, _, _ in kept])
+    for (name, told, sign), p in zip(kept, corrected, strict=True):
+        gain = gains[name]
+        yield Claim(
+            f"Training on pattern-made twins {told}.",
+            _verdict([sign * gain["difference"]], [float(p)]),
+            f"{gain['difference']:+.1%} ({gain['low']:+.1%} to {gain['high']:+.1%}; p {p:.2g}, "
+            "corrected for three looks).",
+        )
