@@ -10,6 +10,9 @@ from .plots import ticks
 from .showing import number
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 460, 300, 52, 446, 12, 252
+COLOURS = 8
+MOST_COUNTS = 8
+"""So many whole numbers are marked on an axis as they are: there is no half of a word."""
 SHAPES = ("circle", "square", "triangle", "diamond")
 
 
@@ -50,7 +53,9 @@ def chart(figure: Figure) -> Chart:
     """Axes that begin and end at round numbers around what is shown."""
     xs = [v for p in figure.series for v in p.x if math.isfinite(v)]
     ys = [v for p in figure.series for v in (*p.y, *p.low, *p.high) if math.isfinite(v)]
-    x_marks = ticks(min(xs, default=0.0), max(xs, default=1.0))
+    counts = sorted(set(xs))
+    few = 1 < len(counts) <= MOST_COUNTS and all(x == round(x) for x in counts)
+    x_marks = tuple(counts) if few else ticks(min(xs, default=0.0), max(xs, default=1.0))
     y_marks = ticks(min(ys, default=0.0), max(ys, default=1.0))
 
     def x(value: float) -> float:
@@ -83,8 +88,8 @@ def chart(figure: Figure) -> Chart:
         only_line = points.line and points.dashed
         return Series(
             points.name,
-            place % 8,
-            SHAPES[place % len(SHAPES)],
+            place % COLOURS,
+            SHAPES[(place + place // COLOURS) % len(SHAPES)],  # no two alike where colours recur
             path,
             points.dashed,
             () if only_line else marks,
