@@ -328,7 +328,7 @@ def _of_spans(one: Any, text: Text) -> BoolArray:
     """Words that a span holds at least a character of."""
     mask = np.zeros(text.n_features, dtype=np.bool_)
     for span in one if isinstance(one, list) else [one]:
-        ends = [span.get("start"), span.get("end")] if isinstance(span, dict) else span
+        ends: Any = [span.get("start"), span.get("end")] if isinstance(span, dict) else span
         if not _is_span(ends):
             raise ValueError(
                 f"expected rationale spans to be [start, end) places of characters, got {span!r}"
