@@ -567,7 +567,7 @@ def test_token_f1_by_hand_with_ties_and_several_sets() -> None:
     assert (row["hits"], row["chosen"], row["known"]) == (1, 2, 1)
     # both sets reach 2 * 0.5 * 1 / 1.5: the first is taken; their union is all that was chosen
     row = overlapped([9, 8, 0, 0, 0, 0], [0], [1], spec="ratio=0.33")
-    assert (row["f1"], row["recall"]) == (pytest.approx(2 / 3), 1.0)
+    assert (row["f1"], row["recall"]) == pytest.approx((2 / 3, 1.0))
     together = overlapped([9, 8, 0, 0, 0, 0], [0], [1], spec="ratio=0.33, allow_union=True")
     assert together["f1"] == 1.0
     # a map without any score: ties go to the earlier places, so the first two words
@@ -872,7 +872,7 @@ def test_the_chapter_on_twins_runs(
 
 
 def test_gains_by_hand() -> None:
-    rows = [(f"o{i}", None) for i in range(4)]
+    rows: list[tuple[str, str | None]] = [(f"o{i}", None) for i in range(4)]
     rows += [(f"p{i}{c}", f"o{i}") for i in range(4) for c in "ab"]
     data = data_of(*((i, f"text {i}", partner) for i, partner in rows))
     kinds = {"originals": np.arange(4), "made": np.arange(4, 12), "none": np.arange(0)}
@@ -893,7 +893,8 @@ def test_gains_by_hand() -> None:
     # a second training in which nothing changes halves the differences, and leaves their signs
     twice = gains_of(data, kinds, np.vstack([plain, plain]), np.vstack([more, plain]))[1]
     assert twice.difference == pytest.approx(0.375)
-    assert (twice.by_seed, twice.p) == ((0.75, 0.0), pytest.approx(2 / 8))
+    assert twice.by_seed == (0.75, 0.0)
+    assert twice.p == pytest.approx(2 / 8)
     with pytest.raises(DataError, match="shapes"):
         gains_of(data, kinds, plain[:, :3], more)
 

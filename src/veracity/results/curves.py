@@ -93,7 +93,7 @@ def _figure(what: str, metric: str, lines: Lines, whole: float, run: Run) -> Fig
                 (0.0, *map(float, sorted(lines[method]))),
                 (whole, *(lines[method][k] for k in sorted(lines[method]))),
                 line=True,
-                dashed=about[method]["baseline"],
+                dashed=bool(about[method].get("baseline")),
             )
             for method in run.explainers
             if method in lines
