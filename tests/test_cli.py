@@ -69,6 +69,8 @@ def test_every_verb_has_help(place: Path) -> None:
         "train",
         "explain",
         "audit",
+        "robustness",
+        "augment",
         "plant",
         "run",
         "dryrun",

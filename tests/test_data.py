@@ -153,7 +153,7 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"rationales": [[1, 0]]}, "sorted"),
     ({"rationales": [[0, 0]]}, "sorted"),
     ({"rationales": ["ab"]}, "list of word indices"),
-    ({"rationales": [0]}, "list of word indices|empty"),
+    ({"rationales": [0, [1]]}, "list of word indices|empty"),
     ({"truths": {"articles": [[7]]}}, "articles index 7"),
     ({"truths": [1]}, "truths to be an object"),
     ({"sample_type": "other"}, "sample_type to be ori or adv; got 'other'"),
@@ -191,7 +191,8 @@ def test_faults_are_found_on_their_line(
         load_data(path, labels=["neg", "pos"], max_words=6)
     assert "1 of 3 rows" in str(error.value)
     assert "veracity data validate" in str(error.value)
-    kept = load_data(path, labels=["neg", "pos"], max_words=6, skip_bad=True)
+    with pytest.warns(UserWarning, match="1 faulty rows are left out, first: line 2: "):
+        kept = load_data(path, labels=["neg", "pos"], max_words=6, skip_bad=True)
     assert [e.id for e in kept] == ["first", "last"]
 
 

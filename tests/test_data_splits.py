@@ -116,6 +116,7 @@ def test_a_sample_never_parts_twins(limit: int) -> None:
 
 
 def test_a_sample_of_pairs_has_the_labels_in_proportion() -> None:
+    rows: list[tuple[str, bool, str | None]]
     rows = [(f"o{i}", i % 4 == 0, None) for i in range(80)]
     rows += [(f"t{i}", i % 4 == 0, f"o{i}") for i in range(80)]
     data = Dataset(

@@ -146,7 +146,8 @@ def test_every_fault_keeps_its_line_and_the_rest_is_kept(tmp_path: Path) -> None
     assert [fault.line for fault in faults] == [2, 3, 4, 5, 6, 7]
     for fault, (_, says) in zip(faults, bad, strict=True):
         assert says in fault.message
-    assert [e.id for e in load_data(path, skip_bad=True)] == ["x"]
+    with pytest.warns(UserWarning, match="6 faulty rows"):
+        assert [e.id for e in load_data(path, skip_bad=True)] == ["x"]
 
 
 def test_a_person_who_read_something_else_does_not_spoil_the_review(tmp_path: Path) -> None:
@@ -163,7 +164,8 @@ def test_a_person_who_read_something_else_does_not_spoil_the_review(tmp_path: Pa
         file.write("{broken\n")
     _, faults = validate(path)
     assert [fault.line for fault in faults] == [2, 3, 4, 7]
-    kept = load_data(path, skip_bad=True)
+    with pytest.warns(UserWarning, match="4 faulty rows"):
+        kept = load_data(path, skip_bad=True)
     assert [(e.id, marked(e)) for e in kept] == [("0", [[1], [0, 1]]), ("4", [[0]])]
 
 
@@ -250,6 +252,135 @@ def test_every_format_is_told_from_the_others(name: str) -> None:
     one = formats.make(name)
     others = [formats.make(other) for other in formats.names() if other != name]
     assert not any(one.fields <= other.fields for other in others)
+
+
+# ---- ERASER as it is published ---------------------------------------------------------------
+
+
+def published(folder: Path, **change: Any) -> Path:
+    """A folder with two documents, and annotations of both and of one that nobody gave evidence
+    for; what is changed is in the last."""
+    (folder / "docs").mkdir(parents=True)
+    (folder / "docs" / "neg.txt").write_text("a dull plot .\nso very dull", "utf-8")
+    (folder / "docs" / "pos.txt").write_text("a great film", "utf-8")
+
+    def span(docid: str, start: int, end: int) -> dict[str, Any]:
+        return {"docid": docid, "start_token": start, "end_token": end, "text": "…"}
+
+    first = {
+        "annotation_id": "neg.txt",
+        "classification": "NEG",
+        "evidences": [[span("neg.txt", 1, 2)], [span("neg.txt", 5, 7)]],
+        "docids": None,
+        "query": "What is the sentiment?",
+    }
+    last = {
+        "annotation_id": "pos.txt",
+        "classification": "POS",
+        "evidences": [[span("pos.txt", 1, 2)]],
+    }
+    lines(folder / "train.jsonl", first)
+    lines(folder / "val.jsonl", first | {"annotation_id": "again"}, last | change)
+    return folder
+
+
+def test_the_published_folder_of_eraser(tmp_path: Path) -> None:
+    folder = published(tmp_path / "movies")
+    data = load_data(folder)
+    assert (data.name, data.labels) == ("movies", ("NEG", "POS"))
+    first = data.examples[0]
+    assert first.input.words == ("a", "dull", "plot", ".", "so", "very", "dull")
+    assert marked(first) == [[1, 5, 6]]
+    assert first.facts == {
+        "split": "train", "sentence_lengths": "[4, 3]", "query": "What is the sentiment?",
+    }  # fmt: skip
+    assert [e.facts["split"] for e in data] == ["train", "val", "val"]
+    apart = load_data(folder, layout="eraser(sets=spans)")
+    assert marked(apart.examples[0]) == [[1], [5, 6]]
+    # one file of annotations finds its documents as well
+    assert [e.id for e in load_data(folder / "val.jsonl")] == ["again", "pos.txt"]
+    # the flat layout holds the same
+    write_data(data, tmp_path / "flat.jsonl", layout="eraser")
+    flat = load_data(tmp_path / "flat.jsonl")
+    assert [(e.input.words, marked(e)) for e in flat] == [(e.input.words, marked(e)) for e in data]
+
+
+def test_documents_in_one_file_and_several_of_them(tmp_path: Path) -> None:
+    folder = published(
+        tmp_path / "d",
+        docids=["neg.txt", "pos.txt"],
+        evidences=[[{"docid": "pos.txt", "start_token": 1, "end_token": 2},
+                    {"docid": "neg.txt", "start_token": 0, "end_token": 1}]],
+    )  # fmt: skip
+    rows = [
+        {"docid": path.name, "document": path.read_text("utf-8")}
+        for path in sorted((folder / "docs").iterdir())
+    ]
+    before = load_data(folder, layout="eraser(sets=spans)")
+    assert before.examples[-1].input.words[7:] == ("a", "great", "film")
+    assert marked(before.examples[-1]) == [[0, 8]]  # one group: its spans suffice together
+    lines(folder / "docs.jsonl", *rows)
+    for path in (folder / "docs").iterdir():
+        path.unlink()
+    (folder / "docs").rmdir()
+    assert load_data(folder, layout="eraser(sets=spans)").fingerprint() == before.fingerprint()
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"evidences": [[{"docid": "../secret", "start_token": 0, "end_token": 1}]]}, "leads out"),
+        ({"docids": ["/etc/passwd"]}, "leads out"),
+        ({"docids": ["link.txt"]}, "leads out"),
+        ({"docids": ["."]}, "leads out"),
+        ({"docids": ["sub"]}, "no file"),
+        ({"docids": ["nowhere.txt"]}, "cannot be read"),
+        ({"docids": ["large.txt"]}, "bytes of at most"),
+        ({"docids": ["latin.txt"]}, "not UTF-8"),
+        ({"docids": ["a\0b"]}, "name of a document"),
+        ({"docids": [["pos.txt"]]}, "names of documents"),
+        ({"docids": "pos.txt"}, "names of documents"),
+        ({"evidences": [{"docid": "pos.txt"}]}, "list of lists"),
+        ({"evidences": [["pos.txt"]]}, "start_token"),
+        ({"evidences": [[{"docid": "pos.txt", "start_token": "1", "end_token": 2}]]}, "numbers"),
+        ({"evidences": [[{"docid": "pos.txt", "start_token": 2, "end_token": 4}]]}, "3 words"),
+        ({"docids": ["neg.txt"]}, "the annotation does not"),
+        ({"classification": None}, "label is missing"),
+    ],
+)
+def test_annotations_cannot_reach_beyond_their_documents(
+    tmp_path: Path, change: dict[str, Any], says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = published(tmp_path / "movies", **change)
+    (tmp_path / "movies" / "secret").write_text("a great film")
+    (folder / "docs" / "link.txt").symlink_to(tmp_path / "movies" / "secret")
+    (folder / "docs" / "large.txt").write_text("great " * 100)
+    (folder / "docs" / "latin.txt").write_bytes(b"caf\xe9")
+    (folder / "docs" / "sub").mkdir()
+    monkeypatch.setattr("veracity.data.documents.MAX_FIELD", 500)
+    (fault,) = validate(folder / "val.jsonl")[1]
+    assert fault.line == 2 and says in fault.message
+    (fault,) = [f for f in validate(folder)[1] if f.severity == "error"]
+    assert says in fault.message
+    assert says == "label is missing" or "val.jsonl, line 2: " in fault.message
+
+
+def test_documents_are_limited_and_must_be_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = published(tmp_path / "movies")
+    with monkeypatch.context() as patch:
+        patch.setattr("veracity.data.documents.MOST_BYTES", 30)
+        with pytest.raises(DataError, match="at most 30 bytes together"):
+            load_data(folder)
+    (folder / "docs" / "pos.txt").unlink()
+    (folder / "docs" / "neg.txt").unlink()
+    (folder / "docs").rmdir()
+    with pytest.raises(DataError, match=r"expected docs/ or docs.jsonl"):
+        load_data(folder / "val.jsonl")
+    (folder / "docs").mkdir()
+    told = run_command("data", "validate", str(folder), cwd=tmp_path)
+    assert told.returncode == 1 and told.stdout.count("cannot be read in docs/") == 3
 
 
 # ---- the command line -----------------------------------------------------------------------

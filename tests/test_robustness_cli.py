@@ -119,6 +119,8 @@ def test_an_audit_of_pairs_writes_their_page(place: Path) -> None:
     assert '<code class="long">random_scores</code>' in (place / "x.html").read_text("utf-8")
     typo = run("report", "r", "--pairs", "--method", "oclusion", cwd=place)
     assert typo.returncode == 2 and "did you mean 'occlusion'" in typo.stderr
+    typo = run("report", "r", "--pairs", "--model", "predit", cwd=place)
+    assert typo.returncode == 2 and "no model 'predit'" in typo.stderr
     alone = run("report", "r", "--method", "occlusion", cwd=place)
     assert alone.returncode == 2 and "--pairs" in alone.stderr
 

@@ -26,8 +26,12 @@ from veracity.metrics import metrics
 from veracity.metrics.consistency import Consistency, Membership, Variant, mean_overlap, shared
 from veracity.metrics.deletion import rises
 from veracity.metrics.rationale_match import average_precision, matches
+from veracity.reports.charts import chart
+from veracity.reports.html import build_report
 from veracity.reports.pairs import pairs_page, write_pairs
 from veracity.results.augmentation import gains_of
+from veracity.results.curves import deletion_figures
+from veracity.results.findings import Figure, Points
 from veracity.results.pairs import moved, pairs_of
 from veracity.results.robustness import Robustness, robustness
 from veracity.results.run import Run
@@ -448,6 +452,168 @@ def test_long_texts_are_cut_into_equal_steps() -> None:
     assert coarse["insertion_area"] == pytest.approx(exact["insertion_area"], abs=2e-3)
 
 
+def test_a_line_per_method_falls_as_words_go(bag: WordWeights, tmp_path: Path) -> None:
+    data = Dataset(
+        "two",
+        bag.labels,
+        (Example("a", words("great film"), 1), Example("b", words("dull film"), 0)),
+    )
+    run = audit(
+        {"m": bag}, data, "occlusion, random_scores", "deletion, erasure", out=tmp_path / "r"
+    ).run
+    accuracy, confidence = deletion_figures(run)["m"]
+    line, chance = accuracy.series
+    assert (line.name, line.dashed, chance.name, chance.dashed) == (
+        "occlusion", False, "random_scores", True,
+    )  # fmt: skip
+    # both are right; without "great" and "dull" both are "film", which is called positive (0.1)
+    assert line.x == (0, 1, 2, 3, 5, 10)
+    assert line.y == (1.0, 0.5, 0.5, 0.5, 0.5, 0.5)
+    # 1 / (1 + exp(-2.1)) and 1 / (1 + exp(-1.4)); then 0.525 of one label and 0.475 of the other
+    first, second, *_ = confidence.series[0].y
+    assert first == pytest.approx((0.890903 + 0.802184) / 2, abs=1e-6)
+    assert second == pytest.approx(0.5)
+    page = build_report(run)
+    assert "Accuracy without the top words" in page
+    assert page.count('<figure class="chart">') == 2
+    assert "occlusion: 1.000, 0.500" in page
+    drawn = chart(accuracy)
+    assert [label for _, label in drawn.x_ticks] == ["0", "1", "2", "3", "5", "10"]
+    heights = [mark.y for mark in drawn.series[0].marks]
+    assert heights[0] < heights[1] == heights[2]  # further down is less
+    plain = audit({"m": bag}, data, "occlusion", "erasure", out=tmp_path / "plain").run
+    assert deletion_figures(plain) == {} and 'id="curves"' not in build_report(plain)
+
+
+def test_many_lines_never_look_alike() -> None:
+    series = tuple(Points(f"m{i}", (0.0, 1.0), (0.0, 1.0), line=True) for i in range(30))
+    drawn = chart(Figure("t", "", "x", "y", series))
+    assert len({(s.place, s.shape) for s in drawn.series}) == 30
+
+
+# ---- erasure by hand ------------------------------------------------------------------------
+
+
+def erased(known: dict[str, float], text: str, scores: Sequence[float], spec: str = "") -> Row:
+    model = Answers(known)
+    one = case(text, scores)
+    whole = model.probabilities([one.attribution.input])[0]
+    asked = replace(one, model=model, probabilities=whole)
+    return metrics.make(f"erasure({spec})").score([asked])[0]
+
+
+def test_erasure_by_hand_with_ties() -> None:
+    answers = {"a b c d": 0.9, "a b": 0.8, "c d": 0.3, "a": 0.6, "b c d": 0.7}
+    row = erased(answers, "a b c d", [2, 2, 1, 0])
+    # 0.29 of four words is 1.16, so two: "a b" alone and "c d" without them
+    assert row["sufficiency"] == pytest.approx(0.9 - 0.8)
+    assert row["compactness"] == pytest.approx(0.9 - 0.3)
+    assert row["new_p"] == 1.0  # 0.8 keeps the answer, 0.3 loses it
+    # 0.01, 0.05, 0.1 and 0.2 of four words are one, the first of the two equal ones; 0.5 are two
+    assert row["aopc_sufficiency"] == pytest.approx((4 * (0.9 - 0.6) + (0.9 - 0.8)) / 5)
+    assert row["aopc_compactness"] == pytest.approx((4 * (0.9 - 0.7) + (0.9 - 0.3)) / 5)
+    # by size a large negative score is first: "d" alone, "a b c" without it
+    signed = {"a b c d": 0.9, "d": 0.2, "a b c": 0.95}
+    row = erased(signed, "a b c d", [1, 0, 0, -2], "by=abs, ratio=0.25, ratios=(0.25,)")
+    assert (row["sufficiency"], row["compactness"]) == pytest.approx((0.7, -0.05))
+    assert row["new_p"] == 0.0  # 0.2 loses the answer already
+    assert row["aopc_compactness"] == row["compactness"]  # one ratio, the same
+
+
+def test_one_of_several_equal_words_is_erased_by_its_place() -> None:
+    answers = {"good good film": 0.9, "good": 0.85, "good film": 0.88}
+    row = erased(answers, "good good film", [3, 0, 0], "ratios=(0.3,)")
+    # one word of three: the other "good" stays where the first is taken away
+    assert (row["sufficiency"], row["compactness"]) == pytest.approx((0.05, 0.02))
+    assert row["new_p"] == 0.0
+
+
+def test_where_nothing_is_left_there_is_one_unknown_word() -> None:
+    answers = {"great": 0.9, UNKNOWN.text: 0.4, "a b": 0.7}
+    row = erased(answers, "great", [1.0])
+    # a single word is its own explanation: kept alone it is the text, without it nothing is left
+    assert (row["sufficiency"], row["compactness"]) == pytest.approx((0.0, 0.5))
+    assert row["new_p"] == 1.0
+    assert row["aopc_sufficiency"] == 0.0 and row["aopc_compactness"] == pytest.approx(0.5)
+    whole = erased(answers, "a b", [1.0, 0.5], "ratio=1.0, ratios=(1.0,)")
+    assert (whole["sufficiency"], whole["compactness"]) == pytest.approx((0.0, 0.3))
+
+
+def test_an_even_answer_goes_to_the_first_label() -> None:
+    answers = {"a b": 0.9, "a": 0.5, "b": 0.5}
+    row = erased(answers, "a b", [1.0, 0.0], "ratio=0.5, ratios=(0.5,)")
+    # both halves are even, so both are answered "negative": the words alone do not keep the answer
+    assert row["new_p"] == 0.0
+    assert (row["sufficiency"], row["compactness"]) == pytest.approx((0.4, 0.4))
+
+
+# ---- plausibility by hand -------------------------------------------------------------------
+
+
+def overlapped(scores: Sequence[float], *sets: Sequence[int], spec: str = "ratio=0.5") -> Row:
+    one = case(" ".join(["word"] * len(scores)), scores)
+    truths = tuple(marked(len(scores), *places) for places in sets)
+    example = replace(one.example, truths={"rationale": truths})
+    return metrics.make(f"feature_overlap({spec})").score([replace(one, example=example)])[0]
+
+
+def test_token_f1_by_hand_with_ties_and_several_sets() -> None:
+    tied = [1, 1, 1, 0]  # two of four are chosen: of three equal words the first two
+    row = overlapped(tied, [1, 2])
+    assert (row["precision"], row["recall"], row["f1"]) == (0.5, 0.5, 0.5)
+    # {2, 3}: nothing; {1}: 1 of 2 chosen, 1 of 1 known, so 2 * 0.5 * 1 / 1.5
+    row = overlapped(tied, [2, 3], [1])
+    assert row["f1"] == pytest.approx(2 / 3)
+    assert (row["hits"], row["chosen"], row["known"]) == (1, 2, 1)
+    # both sets reach 2 * 0.5 * 1 / 1.5: the first is taken; their union is all that was chosen
+    row = overlapped([9, 8, 0, 0, 0, 0], [0], [1], spec="ratio=0.33")
+    assert (row["f1"], row["recall"]) == pytest.approx((2 / 3, 1.0))
+    together = overlapped([9, 8, 0, 0, 0, 0], [0], [1], spec="ratio=0.33, allow_union=True")
+    assert together["f1"] == 1.0
+    # a map without any score: ties go to the earlier places, so the first two words
+    assert overlapped([0, 0, 0, 0], [0, 1])["f1"] == 1.0
+    assert overlapped([0, 0, 0, 0], [2, 3])["f1"] == 0.0
+    # equal words are told apart by their places: "word word word word" throughout
+    assert overlapped([0, 0, 0, 1], [3], spec="ratio=0.25")["f1"] == 1.0
+
+
+def test_token_f1_pooled_by_hand() -> None:
+    rows = [
+        overlapped([1, 1, 1, 0], [2, 3], [1]),  # 1 of 2 chosen, 1 known
+        overlapped([3, 2, 0, 0], [2], [2, 3]),  # 0 of 2 chosen; no set fits: the shortest, 1 known
+        overlapped([0, 0, 2, 3], [2, 3]),  # 2 of 2 chosen, 2 known
+    ]
+    found = metrics.make("feature_overlap(ratio=0.5)").summary(rows)
+    assert found["macro_f1"] == pytest.approx((2 / 3 + 0 + 1) / 3)
+    # pooled: 3 hits of 6 chosen and 4 known, 2 * 3 / (6 + 4)
+    assert found["micro_f1"] == pytest.approx(0.6)
+    assert (found["micro_precision"], found["micro_recall"]) == (0.5, 0.75)
+
+
+def test_average_precision_by_sign_or_by_size() -> None:
+    scores = [-1, 2, -3, 0]
+    # signed: the places 1, 3, 0, 2; both marked ones first
+    assert judged(scores, [1, 3])["auprc"] == 1.0
+    # by size: 2, 1, 0, 3; hits at the second and the fourth: (1/2 + 2/4) / 2
+    assert judged(scores, [1, 3], spec="by=abs")["auprc"] == pytest.approx(0.5)
+
+
+def test_every_quantity_has_its_own_best_set() -> None:
+    # the places in order; 0.33 of six words are two, one phrase: 0 and 1
+    scores = [9, 8, 7, 6, 5, 0]
+    row = judged(scores, [0, 1, 2, 3, 4], [1, 5], spec="sets=best, ratio=0.33")
+    # of the first set: precision 1 throughout, and a phrase of five of which 2/5 are chosen: none
+    # of the second: ranks 2 and 6, (1/2 + 2/6) / 2; the phrase 1 matches by half: 1/1 and 1/2
+    assert row["auprc"] == 1.0 and row["share"] == pytest.approx(5 / 6)
+    assert row["iou_f1"] == pytest.approx(2 / 3)
+    second = judged(scores, [1, 5], spec="ratio=0.33")
+    assert second["auprc"] == pytest.approx(5 / 12)
+    # all together every word is marked: one phrase of six, of which a third is chosen
+    union = judged(scores, [0, 1, 2, 3, 4], [1, 5], spec="ratio=0.33")
+    assert (union["auprc"], union["iou_f1"]) == pytest.approx((1.0, 0.0))
+    assert union["share"] == 1.0
+
+
 def test_settings_out_of_range_are_refused() -> None:
     for spec in (
         "deletion(steps=0)",
@@ -706,7 +872,7 @@ def test_the_chapter_on_twins_runs(
 
 
 def test_gains_by_hand() -> None:
-    rows = [(f"o{i}", None) for i in range(4)]
+    rows: list[tuple[str, str | None]] = [(f"o{i}", None) for i in range(4)]
     rows += [(f"p{i}{c}", f"o{i}") for i in range(4) for c in "ab"]
     data = data_of(*((i, f"text {i}", partner) for i, partner in rows))
     kinds = {"originals": np.arange(4), "made": np.arange(4, 12), "none": np.arange(0)}
@@ -727,7 +893,8 @@ def test_gains_by_hand() -> None:
     # a second training in which nothing changes halves the differences, and leaves their signs
     twice = gains_of(data, kinds, np.vstack([plain, plain]), np.vstack([more, plain]))[1]
     assert twice.difference == pytest.approx(0.375)
-    assert (twice.by_seed, twice.p) == ((0.75, 0.0), pytest.approx(2 / 8))
+    assert twice.by_seed == (0.75, 0.0)
+    assert twice.p == pytest.approx(2 / 8)
     with pytest.raises(DataError, match="shapes"):
         gains_of(data, kinds, plain[:, :3], more)
 

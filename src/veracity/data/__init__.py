@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,9 +16,10 @@ from ..core.errors import DataError
 from ..core.examples import Dataset
 from ..core.plugins import nearest, parse_spec
 from .corpora import corpora
+from .documents import read_source
 from .format import write_rows
 from .formats import PLAIN, as_records, formats
-from .readers import Columns, read_table
+from .readers import Columns
 from .records import Fault, Records, read_records, write_records
 from .splits import PARTS, Splits, given_parts, leaks, normalised, sampled, split
 from .words import is_chinese, read_text, text_of_tokens
@@ -67,6 +69,12 @@ def load_data(
         )
     if not len(found.dataset):
         raise DataError(f"{source}: expected at least one usable row, got none")
+    if errors:
+        warnings.warn(
+            f"{source}: {len(errors)} faulty rows are left out, first: {errors[0]}. See them all "
+            f"with: veracity data validate {source}",
+            stacklevel=2,
+        )
     return found.dataset
 
 
@@ -83,7 +91,7 @@ def validate(
 ) -> tuple[Dataset | None, list[Fault]]:
     """Every fault with its line, and the dataset as `load_data` would give it, if it would."""
     found = _found(source, columns, labels, language, max_words, seed, layout)
-    faults = [*found.faults, *_leak_warnings(found)]
+    faults = [*found.faults, *_leak_warnings(found), *_language_warnings(found)]
     blocked = not skip_bad and any(fault.severity == "error" for fault in faults)
     usable = len(found.dataset) > 0 and not blocked
     return (found.dataset if usable else None), sorted(faults, key=lambda fault: fault.line)
@@ -136,7 +144,7 @@ def _found(
 ) -> Records:
     if not isinstance(source, Dataset) and Path(source).exists():
         path = Path(source)
-        table = read_table(path)
+        table = read_source(path)
         if not table.rows:
             raise DataError(f"{path} holds no rows: expected at least one")
         if columns == DEFAULT_COLUMNS:
@@ -195,6 +203,23 @@ def _leak_warnings(found: Records) -> list[Fault]:
         for example in found.dataset
         if normalised(example.input.text) in leaked
     ]
+
+
+def _language_warnings(found: Records) -> list[Fault]:
+    """Texts of two languages in one file, told once: where the fewer begin. Twins are told apart
+    from their originals already."""
+    alone = [e for e in found.dataset if e.partner is None]
+    chinese = [e for e in alone if is_chinese(e.input.text)]
+    names = {e.id for e in chinese}
+    others = [e for e in alone if e.id not in names]
+    if not chinese or not others:
+        return []
+    fewer = min(chinese, others, key=len)
+    message = (
+        f"two languages in one file: {len(chinese)} texts hold Chinese, {len(others)} do not; the "
+        "fewer begin here. Words are told apart text by text, unless --language says how"
+    )
+    return [Fault(found.lines.get(fewer[0].id, 0), message, "warning")]
 
 
 def _truth_facts(dataset: Dataset, kind: str) -> dict[str, float]:

@@ -56,7 +56,9 @@ def turned(table: Table, turn: Callable[[Values], Values]) -> Iterator[Row]:
 def translated(table: Table, form: Format) -> Table:
     """A table of another layout as one of records."""
     rows = tuple(form.records(table))
-    return Table(tuple(dict.fromkeys(key for row in rows for key in row.values)), rows)
+    seen = (key for row in rows for key in row.values)
+    # the layout has both, even where every row is faulty: that is then told row by row
+    return Table(tuple(dict.fromkeys((*seen, "text", "label"))), rows)
 
 
 def write_rows(rows: Iterator[Values], path: str | Path) -> None:

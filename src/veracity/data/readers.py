@@ -32,6 +32,8 @@ class Columns:
     id: str = "id"
     tokens: str = "tokens"
     rationales: str = "rationales"
+    rationale_spans: str = "rationale_spans"
+    rationale_masks: str = "rationale_masks"
     truths: str = "truths"
     split: str = "split"
     sentiment_type: str = "sentiment_type"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -77,6 +78,7 @@ def read_records(
     names, indexed = _label_names(table, columns, labels)
     drafts: list[_Draft] = []
     faults: list[Fault] = []
+    unmarked: list[int] = []
     first_line: dict[str, int] = {}
     claimed: set[str] = set()
     asked = asdict(columns).items()
@@ -94,12 +96,17 @@ def read_records(
             first_line[name_of_row] = row.line
             values["id"] = name_of_row
             drafts.append(_draft(row, values, names, indexed, language, max_words))
+            if any(values[field] in ([], "[]") for field in RATIONALES):
+                unmarked.append(row.line)
         except ValueError as error:
             faults.append(Fault(row.line, str(error)))
             if isinstance(values["rel_ids"], list):
                 claimed |= {str(rel) for rel in values["rel_ids"]}
     label_names = names or _in_order({draft.label for draft in drafts})
     faults += _pair_faults(drafts, set(first_line), claimed)
+    if any("rationale" in draft.example.truths for draft in drafts):
+        message = "rationales is empty: what tests against rationales leaves this row out"
+        faults += [Fault(line, message, "warning") for line in unmarked]
     bad = {fault.line for fault in faults if fault.severity == "error"}
     sound = [draft for draft in drafts if draft.line not in bad]
     return Records(
@@ -148,13 +155,15 @@ def _draft(
             f"expected at most {max_words:,} words, got {text.n_features:,}; "
             "shorten the text, or raise --max-words (max_words=…)"
         )
+    marked = _rationales(values, text)
+    truths = _truths(values["truths"], text.n_features)
     example = Example(
         values["id"],
         text,
         0,
-        _truths(values["rationales"], values["truths"], text.n_features),
+        {"rationale": marked, **truths} if marked else truths,
         _id(values["partner"], "") or None,
-        _facts(values),
+        _facts(values, len(marked)),
     )
     rel_ids = tuple(_id(rel, "") for rel in as_list(values["rel_ids"], "rel_ids"))
     kind = example.facts.get("sample_type")
@@ -234,12 +243,9 @@ def _mapping(value: Any, field: str) -> dict[str, Any]:
     return value or {}
 
 
-def _truths(rationales: Any, truths: Any, n: int) -> dict[str, tuple[BoolArray, ...]]:
-    sets = {"rationale": as_list(rationales, "rationales")}
+def _truths(truths: Any, n: int) -> dict[str, tuple[BoolArray, ...]]:
     # Columnar files fill the kinds a row lacks with nulls.
-    sets |= {k: as_list(v, k) for k, v in _mapping(truths, "truths").items() if v is not None}
-    if not all(sets["rationale"]):
-        raise ValueError("a rationale set is empty")
+    sets = {k: as_list(v, k) for k, v in _mapping(truths, "truths").items() if v is not None}
     return {k: tuple(_mask(one, k, n) for one in many) for k, many in sets.items() if many}
 
 
@@ -258,7 +264,89 @@ def _mask(indices: Any, kind: str, n: int) -> BoolArray:
     return mask
 
 
-def _facts(values: dict[str, Any]) -> dict[str, str]:
+# ---- rationales -----------------------------------------------------------------------------
+
+RATIONALES = ("rationales", "rationale_spans", "rationale_masks")
+"""The shapes in which people hold the words they marked: places of words, [start, end) places of
+characters, or 0 and 1 for each word."""
+
+_PLAIN_NUMBERS = re.compile(r"\s*\d+([\s,;]+\d+)*(\s*\|\s*\d+([\s,;]+\d+)*)*\s*")
+
+
+def _rationales(values: dict[str, Any], text: Text) -> tuple[BoolArray, ...]:
+    """Every set of marked words; a set by itself need not stand in a list of sets."""
+    found = {field: _sets(values[field], field) for field in RATIONALES}
+    given = [field for field in RATIONALES if found[field]]
+    if len(given) > 1:
+        raise ValueError(f"expected the rationales in one column, got {' and '.join(given)}")
+    if not given:
+        return ()
+    (field,) = given
+    if not all(found[field]):
+        raise ValueError("a rationale set is empty")
+    read = {"rationales": _of_places, "rationale_spans": _of_spans, "rationale_masks": _of_zeros}
+    masks = tuple(read[field](one, text) for one in found[field])
+    if not all(mask.any() for mask in masks):
+        raise ValueError("a rationale set is empty: none of its words is marked")
+    return masks
+
+
+def _sets(value: Any, field: str) -> list[Any]:
+    """Tables may also hold plain numbers, `1 2 | 5` being two sets."""
+    if isinstance(value, str) and _PLAIN_NUMBERS.fullmatch(value):
+        value = [[int(i) for i in re.findall(r"\d+", one)] for one in value.split("|")]
+    sets = as_list(value, field)
+    spans = field == "rationale_spans"
+    alone = (_is_span(one) if spans else isinstance(one, int | float) for one in sets)
+    return [sets] if sets and all(alone) else sets
+
+
+def _is_span(value: Any) -> bool:
+    if isinstance(value, dict):
+        return True
+    return isinstance(value, list) and len(value) == 2 and all(type(i) is int for i in value)
+
+
+def _of_places(one: Any, text: Text) -> BoolArray:
+    return _mask(one, "rationale", text.n_features)
+
+
+def _of_zeros(one: Any, text: Text) -> BoolArray:
+    if not isinstance(one, list) or not all(
+        isinstance(m, int | float) and m in (0, 1) for m in one
+    ):
+        raise ValueError(f"expected a rationale mask to hold 0 or 1 for each word, got {one!r}")
+    if len(one) != text.n_features:
+        raise ValueError(
+            f"expected a rationale mask with one value for each of {text.n_features} words, got "
+            f"{len(one)}; if yours are other words, give them in tokens"
+        )
+    return np.array(one, dtype=np.bool_)
+
+
+def _of_spans(one: Any, text: Text) -> BoolArray:
+    """Words that a span holds at least a character of."""
+    mask = np.zeros(text.n_features, dtype=np.bool_)
+    for span in one if isinstance(one, list) else [one]:
+        ends: Any = [span.get("start"), span.get("end")] if isinstance(span, dict) else span
+        if not _is_span(ends):
+            raise ValueError(
+                f"expected rationale spans to be [start, end) places of characters, got {span!r}"
+            )
+        start, end = ends
+        if not 0 <= start < end <= len(text.text):
+            raise ValueError(
+                f"the rationale span [{start}, {end}) is out of range or empty: the text has "
+                f"{len(text.text)} characters (0-based)"
+            )
+        inside = [i for i, (a, b) in enumerate(text.spans) if a < end and b > start]
+        if not inside:
+            raise ValueError(f"the rationale span [{start}, {end}) holds no word")
+        mask[inside] = True
+    return mask
+
+
+def _facts(values: dict[str, Any], sets: int) -> dict[str, str]:
     facts: dict[str, str] = {}
     for field, known in FACTS.items():
         value = values[field]
@@ -271,7 +359,7 @@ def _facts(values: dict[str, Any]) -> dict[str, str]:
         facts[field] = value
     scores = as_list(values["scores"], "scores")
     if scores:
-        _check_scores(scores, len(as_list(values["rationales"], "rationales")))
+        _check_scores(scores, sets)
         facts["scores"] = json.dumps(scores, sort_keys=True)
     own = _mapping(values["facts"], "facts").items()
     return facts | {key: str(value) for key, value in own if value is not None}
@@ -325,16 +413,19 @@ def _pair_faults(drafts: Sequence[_Draft], ids: set[str], claimed: set[str]) -> 
             lines = ", ".join(str(original.line) for original in found)
             faults.append(Fault(draft.line, f"expected one original, got those on lines {lines}"))
         for original in found:
-            faults += _twin_faults(draft, original)
+            itself = bool(originals[original.example.id]) or original.example.partner is not None
+            faults += _twin_faults(draft, original, itself)
     return faults
 
 
-def _twin_faults(twin: _Draft, original: _Draft) -> Iterator[Fault]:
+def _twin_faults(twin: _Draft, original: _Draft, itself_twin: bool) -> Iterator[Fault]:
     texts = [draft.example.input.text for draft in (twin, original)]
     if texts[0] == texts[1]:
         yield Fault(twin.line, f"the same text as its original, {original.line}")
-    if original.example.facts.get("sample_type") == "adv":
-        yield Fault(twin.line, f"expected an original, but that on line {original.line} is adv")
+    if original.example.facts.get("sample_type") == "adv" or itself_twin:
+        yield Fault(
+            twin.line, f"expected an original, but that on line {original.line} is adv, a twin"
+        )
     if is_chinese(texts[0]) != is_chinese(texts[1]):
         message = f"in another language than its original on line {original.line}"
         yield Fault(twin.line, message, "warning")

@@ -12,6 +12,9 @@ from .showing import number
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 460, 300, 52, 446, 12, 252
 BAR = 0.22
 """How wide a bar is where names stand 1 apart, so that four go beside each other."""
+COLOURS = 8
+MOST_COUNTS = 8
+"""So many whole numbers are marked on an axis as they are: there is no half of a word."""
 SHAPES = ("circle", "square", "triangle", "diamond")
 
 
@@ -57,11 +60,12 @@ def chart(figure: Figure) -> Chart:
     if any(p.bars for p in figure.series):
         ys.append(0.0)  # a bar that does not begin at zero misleads
     named = [float(i) for i in range(len(figure.names))]
-    x_marks = (
-        [-0.5, *named, len(named) - 0.5]
-        if named
-        else ticks(min(xs, default=0.0), max(xs, default=1.0))
-    )
+    counts = sorted(set(xs))
+    few = 1 < len(counts) <= MOST_COUNTS and all(x == round(x) for x in counts)
+    if named:
+        x_marks: Sequence[float] = [-0.5, *named, len(named) - 0.5]
+    else:
+        x_marks = counts if few else ticks(min(xs, default=0.0), max(xs, default=1.0))
     y_marks = ticks(min(ys, default=0.0), max(ys, default=1.0))
 
     def x(value: float) -> float:
@@ -103,8 +107,8 @@ def chart(figure: Figure) -> Chart:
         only_line = points.line and points.dashed
         return Series(
             points.name,
-            place % 8,
-            SHAPES[place % len(SHAPES)],
+            place % COLOURS,
+            SHAPES[(place + place // COLOURS) % len(SHAPES)],  # no two alike where colours recur
             path,
             points.dashed,
             () if only_line else marks,

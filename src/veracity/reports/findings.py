@@ -31,7 +31,7 @@ def write_findings(found: Findings, folder: Path) -> Path:
 def build_findings(found: Findings) -> str:
     return rendered(
         "findings.html",
-        styles=("report.css", "findings.css"),
+        styles=("report.css", "charts.css", "findings.css"),
         scripts=(),
         filters={"figure": figure},
         found=found,

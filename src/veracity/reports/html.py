@@ -12,10 +12,11 @@ from typing import Any
 from markupsafe import Markup
 
 from ..core.files import written_whole
+from ..results.curves import deletion_figures
 from ..results.run import Cost, Run
 from ..results.standings import Standing
 from ..results.verdicts import Verdict, verdicts
-from . import plots
+from . import charts, plots
 from .agreement import AGREE, DISAGREE
 from .pages import rendered
 from .scoreboard import (
@@ -68,12 +69,14 @@ def build_report(run: Run) -> str:
 def _render(page: _Page) -> str:
     return rendered(
         "report.html",
+        styles=("report.css", "charts.css"),
         page=page,
         run=page.run,
         asked=page.run.asked,
         agree=AGREE,
         disagree=DISAGREE,
         plots=plots,
+        size=charts,
     )
 
 
@@ -129,6 +132,12 @@ class _Page:
 
     def panels(self, model: str) -> list[plots.Panel]:
         return [plots.panel(s, self.baselines) for s in leading(self.of(model))]
+
+    @cached_property
+    def curves(self) -> dict[str, list[charts.Chart]]:
+        """By model, how answers fall as words go."""
+        found = deletion_figures(self.run)
+        return {model: [charts.chart(f) for f in figures] for model, figures in found.items()}
 
     @property
     def undefined(self) -> bool:

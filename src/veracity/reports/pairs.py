@@ -7,12 +7,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..core.errors import PluginError
 from ..core.files import written_whole
+from ..core.plugins import nearest
 from ..results.augmentation import Augmentation
 from ..results.pairs import Pair, Pairs, Side, pairs_of, telling_method
 from ..results.robustness import UNTYPED, Robustness, Share, robustness_of
 from ..results.run import Run, slug
 from .pages import rendered
+from .scoreboard import standings_of
 from .showing import exact_percent, number, printable
 
 if TYPE_CHECKING:
@@ -38,10 +41,13 @@ def write_pair_pages(
     run: Run, *, model: str = "", method: str = "", out: Path | None = None
 ) -> list[Path]:
     """A page per model of a run whose data hold pairs, or of one model where it is asked for."""
+    if model and model not in run.models:
+        raise PluginError(f"no model {model!r} in {run.folder}: {nearest(model, run.models)}")
     models = (model,) if model else run.models
+    standings = [] if method else standings_of(run)
     written = []
     for name in models:
-        found = pairs_of(run, name, method or telling_method(run, name))
+        found = pairs_of(run, name, method or telling_method(run, name, standings))
         own = PAGE if len(run.models) == 1 else f"pairs-{slug(name)}.html"
         path = out or run.folder / own
         written.append(write_pairs(found, path, robustness=robustness_of(run, name)))

@@ -14,7 +14,7 @@ from ..core.inputs import FloatArray, Text
 from ..core.plugins import nearest
 from ..metrics.consistency import Consistency
 from .run import Run
-from .standings import standings
+from .standings import Standing
 from .verdicts import verdicts
 
 
@@ -105,13 +105,13 @@ def pairs_of(run: Run, model: str, method: str, *, measure: Consistency | None =
     return compared(data, answers, found, model=model, method=method, measure=measure)
 
 
-def telling_method(run: Run, model: str) -> str:
-    """The method to show pairs by where nobody chose one: what the run recommends first, or else
-    the first that looks at the model at all."""
+def telling_method(run: Run, model: str, found: Sequence[Standing]) -> str:
+    """The method to show pairs by where nobody chose one: what the run's standings recommend first,
+    or else the first that looks at the model at all."""
     unable = {s["explainer"] for s in run.asked["skipped"] if s["model"] == model}
     able = [e for e in run.explainers if e not in unable]
-    advised = [v.use for v in verdicts([s for s in standings(run) if s.model == model])]
-    informed = [e for e in able if not run.asked["explainers"][e]["baseline"]]
+    advised = [v.use for v in verdicts([s for s in found if s.model == model])]
+    informed = [e for e in able if not run.asked["explainers"][e].get("baseline")]
     return next(name for name in (*advised, *informed, *able) if name in able)
 
 

@@ -21,10 +21,11 @@ LENGTHS = "sentence_lengths"
 
 @dataclass(frozen=True)
 class Eraser(Format):
-    """ERASER: `tokens`, `evidence` as [start, end) places of words, `sentence_lengths`."""
+    """ERASER: `tokens`, `evidence` as [start, end) places of words, or the published folder."""
 
     sets: Literal["joined", "spans"] = "joined"
-    """One rationale of all spans, as that benchmark scores, or each span as one that suffices."""
+    """One rationale of all spans, as that benchmark scores, or each span, and where spans come in
+    groups each group, as one that suffices."""
 
     fields: ClassVar[frozenset[str]] = frozenset({"tokens", "evidence"})
 
@@ -39,11 +40,13 @@ class Eraser(Format):
                 f"expected sentence_lengths to be whole numbers that add up to the {n} tokens, "
                 f"got {lengths}"
             )
-        found = [_span(one, n) for one in as_list(values.pop("evidence"), "evidence")]
-        sets = [list(range(a, b)) for a, b in found]
-        if self.sets == "joined" and sets:
-            sets = [sorted({i for one in sets for i in one})]
+        groups = [_spans(one, n) for one in as_list(values.pop("evidence"), "evidence")]
+        if self.sets == "joined" and groups:
+            groups = [[span for spans in groups for span in spans]]
+        sets = [sorted({i for a, b in spans for i in range(a, b)}) for spans in groups]
         facts = {LENGTHS: json.dumps(lengths)} if lengths else {}
+        if query := values.pop("query", None):
+            facts["query"] = query
         return {**values, "rationales": sets, "facts": facts}
 
     def rows(self, dataset: Dataset) -> Iterator[Values]:
@@ -67,6 +70,12 @@ class Eraser(Format):
 
 def _whole(value: Any) -> bool:
     return type(value) is int and value >= 0
+
+
+def _spans(value: Any, n: int) -> list[Span]:
+    """One span, or a group of several."""
+    grouped = isinstance(value, list) and bool(value) and isinstance(value[0], list)
+    return [_span(one, n) for one in value] if grouped else [_span(value, n)]
 
 
 def _span(value: Any, n: int) -> Span:

@@ -1,0 +1,101 @@
+"""What becomes of a model's answers as words go, the most important first (SPEC 5.13)."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+
+import numpy as np
+
+from ..core.examples import Example
+from ..core.inputs import FloatArray
+from .findings import Figure, Points
+from .run import Run
+
+_COUNTED = re.compile(r"(accuracy|confidence)_without_(\d+)")
+
+_TITLES = {
+    "accuracy": ("Accuracy without the top words", "share of texts answered right"),
+    "confidence": ("Confidence without the top words", "mean probability of the explained label"),
+}
+
+
+def deletion_figures(run: Run) -> dict[str, list[Figure]]:
+    """By model: a line per method through what is left without its first 1, 2, 3 … words."""
+    metrics = [m for m in run.asked["metrics"] if m.partition("(")[0] == "deletion"]
+    if not metrics:
+        return {}
+    means = _means(run)
+    examples = run.examples()
+    found: dict[str, list[Figure]] = {}
+    for model in run.models:
+        whole = _whole(run, model, examples)
+        found[model] = [
+            _figure(what, metric if len(metrics) > 1 else "", lines, whole[what], run)
+            for metric in metrics
+            for what in _TITLES
+            if (lines := means.get((model, metric, what)))
+        ]
+    return {model: figures for model, figures in found.items() if figures}
+
+
+Lines = Mapping[str, Mapping[int, float]]
+"""By method: by number of words that are gone, the mean over texts."""
+
+
+def _means(run: Run) -> dict[tuple[str, str, str], Lines]:
+    import pyarrow.compute as pc
+
+    table = run.scores()
+    table = table.filter(pc.match_substring(table["name"], "_without_"))
+    table = table.filter(pc.invert(pc.is_nan(table["value"])))
+    keys = ["model", "metric", "explainer", "name"]
+    rows = table.group_by(keys).aggregate([("value", "mean")]).to_pylist()
+    found: dict[tuple[str, str, str], dict[str, dict[int, float]]] = defaultdict(dict)
+    for row in rows:
+        named = _COUNTED.fullmatch(row["name"])
+        if named:
+            lines = found[row["model"], row["metric"], named[1]]
+            lines.setdefault(row["explainer"], {})[int(named[2])] = row["value_mean"]
+    return dict(found)
+
+
+def _whole(run: Run, model: str, examples: list[Example]) -> dict[str, float]:
+    """What both are before any word is gone."""
+    answers = run.predictions(model)
+    rows = [(e, answers[e.id]) for e in examples if e.id in answers]
+    target = run.asked["target"]
+
+    def explained(example: Example, p: FloatArray) -> float:
+        if target == "predicted":
+            return float(p.max())
+        return float(p[example.label if target == "gold" else int(target)])
+
+    return {
+        "accuracy": float(np.mean([int(np.argmax(p)) == e.label for e, p in rows])),
+        "confidence": float(np.mean([explained(e, p) for e, p in rows])),
+    }
+
+
+def _figure(what: str, metric: str, lines: Lines, whole: float, run: Run) -> Figure:
+    """Methods in the order of the run, chance as a dashed line."""
+    title, y = _TITLES[what]
+    about = run.asked["explainers"]
+    return Figure(
+        title,
+        metric,
+        "words removed, the most important first",
+        y,
+        tuple(
+            Points(
+                method,
+                (0.0, *map(float, sorted(lines[method]))),
+                (whole, *(lines[method][k] for k in sorted(lines[method]))),
+                line=True,
+                dashed=bool(about[method].get("baseline")),
+            )
+            for method in run.explainers
+            if method in lines
+        ),
+    )
