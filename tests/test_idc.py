@@ -139,15 +139,15 @@ def test_tokens_of_people_hold_words_of_ours() -> None:
 
 def test_strongest_words_by_score_or_by_texts() -> None:
     words = (frozenset({"a"}), frozenset({"b", "c", "d"}))
-    scored = WordSets(("0", "1"), words, {"b": (0, 0.3), "c": (0, 0.9), "d": (0, 0.3)})
-    texts = ("b d", "b c d d", "B x")
+    scored = WordSets(("0", "1"), words, {"b": (0, 0.3), "c": (0, 0.9), "d": (0, 0.3), "a": (1, 0)})
+    texts = ("b d", "d c d d", "D x")
     data = Dataset(
         "d",
         ("0", "1"),
         tuple(Example(str(i), Text.of_words(t.split()), 1) for i, t in enumerate(texts)),
     )
-    assert strongest(scored, data, 1) == ["c", "b", "d"]
-    assert strongest(WordSets(("0", "1"), words), data, 1) == ["b", "d", "c"]
+    assert strongest(scored, data, 1) == ["c", "d", "b"]
+    assert strongest(WordSets(("0", "1"), words), data, 1) == ["d", "b", "c"]
 
 
 # ---- figures --------------------------------------------------------------------------------
