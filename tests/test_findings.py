@@ -114,4 +114,4 @@ def test_bars_begin_at_zero_above_their_names() -> None:
     assert second[3] / first[3] == pytest.approx(4 / 3, abs=0.02)
     assert drawn.series[0].marks[1].said == "WGA: all, 0.400"
     page = build_findings(Findings("idc", "t", "l", {}, figures=(plot,)))
-    assert page.count('class="bar"') == 3  # one more in the key
+    assert page.count('class="column"') == 3  # one more in the key

@@ -103,7 +103,7 @@ def test_idc_runs_and_goes_on(marked: Path, tmp_path: Path, monkeypatch: Any) ->
     assert len(first.claims) == 9
     # nothing is done again, and the same is found
     written = {f: f.stat().st_mtime_ns for f in (tmp_path / "steps").rglob("*") if f.is_file()}
-    assert (steps[-1].done, steps[-1].total) == (10, 10)
+    assert (steps[-1].done, steps[-1].total) == (11, 11)
     assert repr(go()) == repr(first) == repr(Findings.read(tmp_path))
     assert written == {
         f: f.stat().st_mtime_ns for f in (tmp_path / "steps").rglob("*") if f.is_file()
@@ -139,15 +139,15 @@ def test_tokens_of_people_hold_words_of_ours() -> None:
 
 def test_strongest_words_by_score_or_by_texts() -> None:
     words = (frozenset({"a"}), frozenset({"b", "c", "d"}))
-    scored = WordSets(("0", "1"), words, {"b": (0, 0.3), "c": (0, 0.9), "d": (0, 0.3)})
-    texts = ("b d", "b c d d", "B x")
+    scored = WordSets(("0", "1"), words, {"b": (0, 0.3), "c": (0, 0.9), "d": (0, 0.3), "a": (1, 0)})
+    texts = ("b d", "d c d d", "D x")
     data = Dataset(
         "d",
         ("0", "1"),
         tuple(Example(str(i), Text.of_words(t.split()), 1) for i, t in enumerate(texts)),
     )
-    assert strongest(scored, data, 1) == ["c", "b", "d"]
-    assert strongest(WordSets(("0", "1"), words), data, 1) == ["b", "d", "c"]
+    assert strongest(scored, data, 1) == ["c", "d", "b"]
+    assert strongest(WordSets(("0", "1"), words), data, 1) == ["d", "b", "c"]
 
 
 # ---- figures --------------------------------------------------------------------------------
@@ -219,7 +219,7 @@ def test_methods_are_compared_on_texts_that_both_models_get_right() -> None:
     kappa = found["agreement"]["wga"]["threshold"]["lrp"]["kappa"]
     assert kappa[0] == pytest.approx(agreement(*cnn.of("lrp", "wga").sum(axis=0))["kappa"])
     verdicts = [c.verdict for c in show.method_claims(found | {"confidence": confidence()})]
-    assert verdicts[:4] == ["confirmed"] * 4
+    assert verdicts[:2] == ["confirmed"] * 2
 
 
 def test_people_against_truths_and_each_other() -> None:
@@ -234,8 +234,9 @@ def test_people_against_truths_and_each_other() -> None:
     assert found["kappa"]["wga"]["person 1"][0] == pytest.approx(agreement(3, 1, 0, 14)["kappa"])
     # seven readings; the third person of the last review found another word
     assert found["kappa"]["wga"]["all"][0] == pytest.approx(agreement(6, 3, 1, 32)["kappa"])
-    # both ways round: first 0|1, then 2|3, then 4 = 4, 4 and 5 twice apart
-    assert found["mutual"][0] == pytest.approx(agreement(8, 6, 6, 40)["kappa"])
+    # both ways round: two reviews with one word more on one side; in the third one pair of three
+    # agrees
+    assert found["mutual"][0] == pytest.approx(agreement(6, 6, 6, 42)["kappa"])
     assert found["differences"][0]["interval"][0] > 0.5
 
 
@@ -278,7 +279,7 @@ def figures(p: float = 0.001, **changes: Any) -> Any:
     return {
         "texts": {"cnn": 1600, "han": 1600, "both": 1400},
         "agreement": {
-            t: {"threshold": {m: {"kappa": [k, k - 0.015, k + 0.015]} for m, k in of.items()}}
+            t: {"threshold": {m: {"kappa": [k, k - 0.025, k + 0.025]} for m, k in of.items()}}
             for t, of in kappas.items()
         },
         "differences": [

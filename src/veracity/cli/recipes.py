@@ -44,7 +44,8 @@ def run(
             seed=seed,
             workers=workers,
             watch=lambda progress: bars.watch(
-                "audit" if type(progress).__module__.endswith("jobs") else recipe, progress
+                "audit" if type(progress).__module__.endswith("jobs") else chosen.plugin_name(),
+                progress,
             ),
         )
         report = write_findings(found, folder)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..results.findings import Figure, Points
@@ -75,7 +76,9 @@ def chart(figure: Figure) -> Chart:
         return round(BOTTOM - (value - y_marks[0]) / (y_marks[-1] - y_marks[0]) * (BOTTOM - TOP), 1)
 
     def at(value: float) -> str:
-        return figure.names[round(value)] if named else number(value)
+        if not named:
+            return number(value)
+        return figure.names[min(max(round(value), 0), len(named) - 1)]
 
     def bar(value: float, top: float) -> tuple[float, float, float, float]:
         left, right = x(value - BAR / 2), x(value + BAR / 2)

@@ -43,6 +43,9 @@ SURE = 0.05
 EQUAL = 0.02
 """Kappas that differ by no more are equal: as far as the paper's four best lie apart."""
 
+SHOWN = 3
+"""So many differences are named in a claim."""
+
 ABOUT_HALF = (0.35, 0.65)
 """What counts as about half; the paper's own shares go from 0.42 to 0.56."""
 
@@ -52,8 +55,19 @@ def _cell(interval: Interval, published: float | None = None, marked: bool = Fal
     return Cell(value, low=low, high=high, published=published, marked=marked)
 
 
+def _signed(value: float) -> str:
+    return f"{value:+.3f}".replace("-", "−")
+
+
 def _said(interval: Interval) -> str:
-    return f"{interval[0]:+.3f} ({interval[1]:+.3f} to {interval[2]:+.3f})"
+    value, low, high = map(_signed, interval)
+    return f"{value} ({low} to {high})"
+
+
+def _listed(pairs: Sequence[Found]) -> str:
+    """Some of them: a sentence is no table."""
+    more = len(pairs) - SHOWN
+    return ", ".join(map(_pair, pairs[:SHOWN])) + (f" and {more} more" if more > 0 else "")
 
 
 # ---- tables ---------------------------------------------------------------------------------
@@ -229,7 +243,7 @@ def word_table(truths: Mapping[str, Mapping[str, Found]]) -> Table:
     )
     return Table(
         "The words that decide most",
-        "By the score that WGA gives them; MILP's, which have none, by how many texts hold them.",
+        "By the score that WGA gives them, then, as MILP's, by how many texts hold them.",
         ("truth and label", "words"),
         rows,
     )
@@ -253,9 +267,7 @@ def _below(found: Found) -> bool:
 
 def _pair(found: Found) -> str:
     one, other = (METHODS.get(found[k], found[k]) for k in ("one", "other"))
-    return (
-        f"{NAMES.get(found['truth'], found['truth'])}: {one} − {other} {found['interval'][0]:+.3f}"
-    )
+    return f"{NAMES[found['truth']]}: {one} − {other} {_signed(found['interval'][0])}"
 
 
 def _all_above(statement: str, pairs: Sequence[Found]) -> Claim:
@@ -268,8 +280,8 @@ def _all_above(statement: str, pairs: Sequence[Found]) -> Claim:
         verdict(len(sure) == len(pairs), bool(wrong)),
         f"{len(sure)} of {len(pairs)} differences in kappa are surely above 0 (paired bootstrap "
         f"over texts, Holm over all comparisons)"
-        + (f"; surely below: {', '.join(map(_pair, wrong))}" if wrong else "")
-        + (f"; not told apart: {', '.join(map(_pair, unsure))}" if unsure else "")
+        + (f"; surely below: {_listed(wrong)}" if wrong else "")
+        + (f"; not told apart: {_listed(unsure)}" if unsure else "")
         + f". The least is {_pair(least)}.",
     )
 
@@ -318,8 +330,8 @@ def _best_claim(pairs: Sequence[Found]) -> Claim:
         "LRP has the best or equal best kappa under all three truths.",
         verdict(near, bool(beaten)),
         f"equal is taken as within {EQUAL}. The worst for LRP is {_pair(worst)} (95 % interval "
-        f"{worst['interval'][1]:+.3f} to {worst['interval'][2]:+.3f})"
-        + (f"; surely beaten: {', '.join(map(_pair, beaten))}." if beaten and not near else "."),
+        f"{_signed(worst['interval'][1])} to {_signed(worst['interval'][2])})"
+        + (f"; surely beaten: {_listed(beaten)}." if beaten and not near else "."),
     )
 
 
@@ -387,7 +399,7 @@ def _confidence_claims(found: Found) -> Iterator[Claim]:
         + " of the words, where the paper says 15 to 20 %. "
         + "In the other forms: "
         + ", ".join(
-            f"{form} {d[form][0]:+.3f} ({NAMES[t]})"
+            f"{form} {_signed(d[form][0])} ({NAMES[t]})"
             for form in FORMS[1:]
             for t, d in rivals.items()
         )

@@ -304,15 +304,12 @@ class _Work:
 
 
 def strongest(sets: WordSets, train: Dataset, label: int) -> list[str]:
-    """The words of a label's set that decide most: by their scores, or by how many texts of the
-    label hold them where the source gives none."""
-    values: Mapping[str, float]
-    if sets.scores:
-        values = {word: sets.scores[word][label] for word in sets.words[label]}
-    else:
-        held = (set(map(str.lower, e.input.words)) for e in train if e.label == label)
-        values = Counter(word for words in held for word in words & sets.words[label])
-    return sorted(values, key=lambda word: (-values[word], word))[:STRONGEST]
+    """The words of a label's set that decide most: by their scores where the source gives any,
+    then by how many texts of the label hold them."""
+    read = (set(map(str.lower, e.input.words)) for e in train if e.label == label)
+    texts = Counter(word for words in read for word in words & sets.words[label])
+    scores = {w: sets.scores[w][label] if w in sets.scores else 0.0 for w in sets.words[label]}
+    return sorted(scores, key=lambda w: (-scores[w], -texts[w], w))[:STRONGEST]
 
 
 def held(sets: WordSets, example: Example) -> BoolArray:
