@@ -32,6 +32,7 @@ FILES = (
     "against_quantus",
     "against_interpreto",
     "against_ferret",
+    "against_highs",
     "growth",
 )
 HERE = Path(__file__).resolve().parent

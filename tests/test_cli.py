@@ -52,7 +52,7 @@ def test_starting_is_quick() -> None:
     seconds("-c", check)
 
 
-@pytest.mark.parametrize("kind", ["explainers", "metrics", "models", "datasets"])
+@pytest.mark.parametrize("kind", ["explainers", "metrics", "models", "datasets", "truths"])
 def test_lists(kind: str, place: Path) -> None:
     (rows,) = told(run("list", kind, "--json", cwd=place)).values()
     assert all(row["about"] for row in rows)
@@ -78,6 +78,7 @@ def test_every_verb_has_help(place: Path) -> None:
         "compare",
         "report",
         "data",
+        "truths",
         "list",
     )
     main = run("--help", cwd=place).stdout

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from commands import run_command
 from veracity.results.run import Run
 from veracity.results.standings import standings
 
@@ -86,6 +87,21 @@ def test_pairs_are_made_as_the_chapter_says(tmp_path: Path) -> None:
     attacks = [n for n in changes.names() if issubclass(changes.get(n), Attack)]
     for name in (*attacks, *formats.names()):
         assert f"`{name}`" in chapter
+
+
+def test_words_are_learnt_shown_and_audited_as_the_chapter_says(tmp_path: Path) -> None:
+    for block in blocks("docs/truths.md", "sh"):
+        for line in block.strip().splitlines():
+            done = run_command(*shlex.split(line)[1:], cwd=tmp_path)
+            assert done.returncode == 0, (line, done.stderr)
+    assert "<mark>" in (tmp_path / "words.html").read_text("utf-8")
+    found = standings(Run.open(tmp_path / "run"))
+    (kappa,) = [s for s in found if (s.metric, s.name) == ("truth_agreement", "kappa")]
+    means = {e.method: e.mean for e in kappa.entries}
+    assert means["occlusion"] > means["random_scores"]
+    (code,) = blocks("docs/truths.md", "python")
+    said = run([sys.executable, "-c", code], tmp_path)
+    assert "To mark the words that a source of truth holds to decide" in said
 
 
 def test_readme_dry_run_runs(tmp_path: Path) -> None:

@@ -9,10 +9,15 @@ from typing import Any
 
 import pytest
 
+from conftest import words
 from made_run import ATTACK, BREAKOUT, GIVES_NGRAMS, QUALITY, made_run
+from veracity.core.examples import Dataset, Example
+from veracity.core.truths import WordSets
 from veracity.reports.html import write_report
 from veracity.reports.suspects import write_suspects
+from veracity.reports.truths import write_words
 from veracity.results.suspects import Effect, Shown, Suspect, Suspects
+from veracity.results.truths import word_view
 
 CHROMIUM = Path("/usr/bin/chromium")
 if not CHROMIUM.exists():
@@ -439,5 +444,55 @@ def test_suspects_open_without_a_word_of_complaint(
 
 def test_suspects_fit_a_phone(browser: Browser, leaning: Path) -> None:
     page = opened(browser, leaning, width=360)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    page.context.close()
+
+
+@pytest.fixture(scope="module")
+def wordy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Sets of words with all that a page can show of them."""
+    sets = WordSets(
+        ("negative", "positive"),
+        (frozenset({"dull", "fun", ATTACK}), frozenset({"great", "a" * 300})),
+        {"dull": (0.4, 0.0), "fun": (0.9, 0.1), ATTACK: (0.5, 0.0), "great": (0.0, 0.8)},
+    )
+    texts = (("a dull film", 0), ("no fun " + "b" * 300, 0), ("great fun , not dull", 1))
+    data = Dataset(
+        "texts", sets.labels, tuple(Example(str(i), words(t), y) for i, (t, y) in enumerate(texts))
+    )
+    lexicon = {"mine": {"fun": 1, "great": 1, "dull": -1}}
+    view = word_view(sets, data, lexicons=lexicon, polarity=(-1, 1), least=1)
+    return write_words(view, tmp_path_factory.mktemp("words") / "words.html")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_sets_of_words_are_readable_and_sort(browser: Browser, wordy: Path, scheme: Any) -> None:
+    context = browser.new_context(color_scheme=scheme)
+    page = context.new_page()
+    seen: list[str] = []
+    page.on("console", lambda m: seen.append(f"console {m.text}"))
+    page.on("pageerror", lambda e: seen.append(f"error {e}"))
+    page.on("request", lambda r: seen.append(r.url))
+    page.goto(wordy.as_uri())
+    assert seen == [wordy.as_uri()]
+    assert page.locator("img, iframe").count() == 0
+    assert page.locator(".cloud li").count() == 5
+    size = "node => parseFloat(getComputedStyle(node).fontSize)"
+    fun, dull = (page.locator(".cloud li", has_text=w).evaluate(size) for w in ("fun", "dull"))
+    assert fun > 1.5 * dull
+    assert page.evaluate(LOW_CONTRAST) == []
+    first = page.locator("table[data-sortable] tbody th").first
+    heading = page.get_by_role("columnheader", name="Score")
+    heading.get_by_role("button").click()
+    expect(first).to_have_text("fun")
+    expect(heading).to_have_attribute("aria-sort", "descending")
+    heading.get_by_role("button").press("Enter")
+    expect(heading).to_have_attribute("aria-sort", "ascending")
+    context.close()
+
+
+def test_sets_of_words_fit_a_phone(browser: Browser, wordy: Path) -> None:
+    page = opened(browser, wordy, width=360)
+    page.locator("details").evaluate_all("all => all.forEach((d) => { d.open = true; })")
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     page.context.close()

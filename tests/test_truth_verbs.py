@@ -115,14 +115,15 @@ def test_from_data_to_an_audit(folder: Path) -> None:
     confidence = found["models"]["model"]["relative_confidence"]
     assert confidence["printed"] < confidence["confidence"]
 
-    again = run_command("truths", "mark", "words.json", "test.jsonl", "--out", "marked.jsonl", cwd=folder)  # fmt: skip
+    mark = ("truths", "mark", "words.json")
+    again = run_command(*mark, "test.jsonl", "--out", "marked.jsonl", cwd=folder)
     assert again.returncode == 2
     assert "marked.jsonl is there already" in again.stderr
-    twice = run_command("truths", "mark", "words.json", "marked.jsonl", "--out", "m2.jsonl", cwd=folder)  # fmt: skip
+    twice = run_command(*mark, "marked.jsonl", "--out", "m2.jsonl", cwd=folder)
     assert "holds marks of the kind 'pseudo' already. Choose another --kind" in twice.stderr
     named = run_command(
-        "truths", "mark", "words.json", "marked.jsonl", "--out", "m2.jsonl", "--kind", "second",
-        "--predicted-by", "model", cwd=folder,
+        *mark, "marked.jsonl", "--out", "m2.jsonl", "--kind", "second", "--predicted-by", "model",
+        cwd=folder,
     )  # fmt: skip
     assert named.returncode == 0, named.stderr
     assert "truth_agreement(truth=second)" in named.stderr
@@ -165,7 +166,8 @@ def test_what_is_wrong_is_told_and_nothing_is_written(folder: Path) -> None:
     assert "expected a file of word sets at other.json; it has no 'words'" in done.stderr
     SETS.save(folder / "sets.json")
     replace(SETS, labels=("sport", "news")).save(folder / "topics.json")
-    done = run_command("truths", "mark", "topics.json", "test.jsonl", "--out", "no.jsonl", cwd=folder)  # fmt: skip
+    mark = ("truths", "mark", "topics.json", "test.jsonl", "--out", "no.jsonl")
+    done = run_command(*mark, cwd=folder)
     assert "expected data with the labels sport, news" in done.stderr
     assert "--labels" in done.stderr
     assert not (folder / "no.jsonl").exists()
@@ -210,10 +212,10 @@ def test_the_strongest_words_stand_first_and_rare_ones_last() -> None:
     assert [m.word for m in positive.members] == ["great", "once", "fine"]
     dull = negative.members[1]
     assert (dull.score, dull.texts, dull.elsewhere) == (0.5, 3, 1)
-    assert [m.word for m in word_view(SETS, TEXTS, least=1).labels[1].members][0] == "once"
+    assert word_view(SETS, TEXTS, least=1).labels[1].members[0].word == "once"
     # without scores texts count, without either the alphabet
     plain = replace(SETS, scores={})
-    assert [m.word for m in word_view(plain, TEXTS).labels[1].members][0] == "great"
+    assert word_view(plain, TEXTS).labels[1].members[0].word == "great"
     unknown = word_view(plain)
     assert [m.word for m in unknown.labels[1].members] == ["fine", "great", "once"]
     assert math.isnan(unknown.labels[1].members[0].texts)
@@ -247,7 +249,8 @@ def test_lexicons_by_hand() -> None:
     assert positive.precision == pytest.approx(2 / 3)
     assert positive.recall == pytest.approx(2 / 4)
     # superb was not looked at: nobody could have found it; fun was
-    assert (positive.met, positive.recall_met) == (3, pytest.approx(2 / 3))
+    assert positive.met == 3
+    assert positive.recall_met == pytest.approx(2 / 3)
     assert positive.jaccard == pytest.approx(2 / 5)
     assert (negative.same, negative.other) == (("dull",), ("fun",))
     assert negative.unlisted == ("plot",)
@@ -363,7 +366,7 @@ def test_the_page_holds_what_there_is_to_see(tmp_path: Path) -> None:
     assert "1 negative word not in mine" in page
     assert 'data-value="0.9">0.900</td>' in page
     assert "http:" not in page.replace("http://www.w3.org", "")
-    alike = replace(SETS, scores={w: (1.0, 1.0) for w in SETS.scores})
+    alike = replace(SETS, scores=dict.fromkeys(SETS.scores, (1.0, 1.0)))
     assert "size by texts of the label" in words_page(word_view(alike, TEXTS))
     nothing = replace(SETS, words=(frozenset(), frozenset()), scores={})
     assert "No word was found to decide this label." in words_page(word_view(nothing, TEXTS))
@@ -395,7 +398,7 @@ def test_a_hostile_file_runs_nothing() -> None:
 
 def test_large_sets_make_no_endless_page() -> None:
     many = frozenset(f"word{i:05}" for i in range(20_000))
-    sets = WordSets(LABELS, (many, frozenset()), {w: (1.0, 0.0) for w in many})
+    sets = WordSets(LABELS, (many, frozenset()), dict.fromkeys(many, (1.0, 0.0)))
     page = words_page(word_view(sets, lexicons={"own": own_lexicon()}, polarity=(-1, 1)))
     assert len(re.findall(r'<th scope="row" lang="">', page)) == MOST_WORDS
     assert "and 19,850 more" in page

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -28,7 +29,15 @@ from veracity.metrics.relative_confidence import relative_confidence
 from veracity.metrics.truth_agreement import agreement
 from veracity.models.architectures.text_cnn import TextCnn
 from veracity.truths import learnt_truth, truths
-from veracity.truths._covering import Answer, Cover, covered, dominant, highs, needed
+from veracity.truths._covering import (
+    Answer,
+    Cover,
+    covered,
+    dominant,
+    highs,
+    needed,
+    scip,
+)
 from veracity.truths._programme import decisive_words, touched
 from veracity.truths.gram_activation import (
     GramActivation,
@@ -600,15 +609,27 @@ def test_settings_that_make_no_sense_are_told() -> None:
         truths.make("hybird")
 
 
-def test_a_solver_that_is_not_installed_is_told() -> None:
-    try:
-        import pyscipopt  # noqa: F401
-    except ImportError:
-        with pytest.raises(MissingExtra, match=r"solver=scip needs.*pyscipopt.*veracity\[scip\]"):
-            learnt_truth("integer_program(least=1, solver=scip)", None, texts(("a b", 0), ("c", 1)))
-    else:
-        found = learnt_truth("integer_program(least=1, solver=scip)", None, texts(("a", 0)))
-        assert found.words[0] == {"a"}
+def test_a_solver_that_is_not_installed_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyscipopt", None)
+    with pytest.raises(MissingExtra, match=r"solver=scip needs.*pyscipopt.*veracity\[scip\]"):
+        learnt_truth("integer_program(least=1, solver=scip)", None, texts(("a b", 0), ("c", 1)))
+
+
+def test_another_solver_gives_the_same_answer() -> None:
+    pytest.importorskip("pyscipopt")
+    for seed in range(3):
+        cover = random_cover(np.random.default_rng(seed), 60, 50)
+        ours, bound, ended = scip(cover, 60.0)
+        theirs, _, _ = highs(cover, 60.0)
+        assert ours is not None and theirs is not None
+        assert cover.fits(ours)
+        assert cover.costs @ ours == pytest.approx(cover.costs @ theirs, abs=1e-5)
+        assert ended == "optimal"
+        assert bound == pytest.approx(float(cover.costs @ ours), abs=1e-5)
+    nothing = Cover(np.ones(2), (frozenset({0}), frozenset({1})), (frozenset({0, 1}),))
+    assert scip(nothing, 60.0)[::2] == (None, "infeasible")
+    spec = "integer_program(least=1, solver=scip)"
+    assert learnt_truth(spec, None, texts(("a b", 0), ("c", 1), ("c b", 1))).words[1] == {"c"}
 
 
 # ---- word sets --------------------------------------------------------------------------------

@@ -239,9 +239,10 @@ def _ordered(
     found = LabelWords(sets.labels[label], polarity, order, ())
 
     def place(m: Member) -> tuple[bool, float, float, float, str]:
-        values = (found.strength(m), m.texts, -m.elsewhere)
+        known = [found.strength(m), m.texts, -m.elsewhere]
         # what is not known comes last
-        return (m.texts < least, *(-v if v == v else math.inf for v in values), m.word)  # type: ignore[return-value]
+        strength, own, clean = (math.inf if math.isnan(v) else -v for v in known)
+        return m.texts < least, strength, own, clean, m.word
 
     return replace(found, members=tuple(sorted(members, key=place)))
 
