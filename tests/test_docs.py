@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from commands import run_command
 from veracity.results.run import Run
 from veracity.results.standings import standings
 
@@ -86,6 +87,14 @@ def test_pairs_are_made_as_the_chapter_says(tmp_path: Path) -> None:
     attacks = [n for n in changes.names() if issubclass(changes.get(n), Attack)]
     for name in (*attacks, *formats.names()):
         assert f"`{name}`" in chapter
+
+
+def test_chinese_is_read_as_the_chapter_says(tmp_path: Path) -> None:
+    for block in blocks("docs/chinese.md", "sh"):
+        for line in block.strip().splitlines():
+            done = run_command(*shlex.split(line)[1:], cwd=tmp_path)
+            assert done.returncode == 0, (line, done.stderr)
+    assert (tmp_path / "audit/report.html").exists()
 
 
 def test_readme_dry_run_runs(tmp_path: Path) -> None:
