@@ -364,7 +364,7 @@ def test_the_command_and_its_errors(
     )
     with pytest.raises(ModelError, match=r"pieces of the texts are unknown.*chinese"):
         veracity.pretrain(encoder_folder, han, lexicon=LEXICON)
-    with pytest.raises(DataError, match="got none"):
+    with pytest.raises(DataError, match="got 0 and 0"):
         veracity.pretrain(folder, han.select([]), lexicon=LEXICON)
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "letter.txt").write_text("dear")
