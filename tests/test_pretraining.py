@@ -205,7 +205,8 @@ def test_losses_are_the_formulas(encoder_folder: Path) -> None:
     assert float(found.total.detach()) == pytest.approx(
         np.mean(words_) + np.mean(polarity) + np.mean(pairs), rel=1e-6
     )
-    nothing = Masked(np.array([2, 5, 3]), *(np.full(3, n) for _ in range(2)), np.zeros(0, int))
+    unasked = np.full(3, n)
+    nothing = Masked(np.array([2, 5, 3]), unasked, unasked, np.zeros(0, int))
     empty = model.losses([nothing])
     assert float(empty.total.detach()) == 0.0
     empty.total.backward()  # type: ignore[no-untyped-call]
@@ -364,7 +365,7 @@ def test_the_command_and_its_errors(
     )
     with pytest.raises(ModelError, match=r"pieces of the texts are unknown.*chinese"):
         veracity.pretrain(encoder_folder, han, lexicon=LEXICON)
-    with pytest.raises(DataError, match="got none"):
+    with pytest.raises(DataError, match="got 0 and 0"):
         veracity.pretrain(folder, han.select([]), lexicon=LEXICON)
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "letter.txt").write_text("dear")

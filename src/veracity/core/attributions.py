@@ -163,10 +163,13 @@ class Attribution:
         return self.scores / largest if largest > 0 else np.zeros_like(self.scores)
 
     def _repr_html_(self) -> str:
-        words = " ".join(
-            f'<span style="background:rgba({"0,114,178" if s >= 0 else "213,94,0"},'
+        words = "".join(
+            f'{escape(gap)}<span style="background:rgba({"0,114,178" if s >= 0 else "213,94,0"},'
             f'{abs(s) * 0.75:.2f});padding:1px 3px;border-radius:3px" '
             f'title="{score:+.4g}">{escape(word)}</span>'
-            for word, score, s in zip(self.input.words, self.scores, self.strengths(), strict=True)
+            for gap, word, score, s in zip(
+                self.input.gaps, self.input.words, self.scores, self.strengths(), strict=False
+            )
         )
-        return f'<div style="line-height:1.9"><b>{escape(self.method)}</b><br>{words}</div>'
+        rest = escape(self.input.gaps[-1])
+        return f'<div style="line-height:1.9"><b>{escape(self.method)}</b><br>{words}{rest}</div>'

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +56,14 @@ class Text:
     @property
     def n_features(self) -> int:
         return len(self.spans)
+
+    @property
+    def gaps(self) -> tuple[str, ...]:
+        """What stands before each word and behind the last, for showing a text as it was written:
+        not every language puts spaces between words."""
+        ends = accumulate((end for _, end in self.spans), max, initial=0)
+        starts = [*(start for start, _ in self.spans), len(self.text)]
+        return tuple(self.text[end:start] for end, start in zip(ends, starts, strict=True))
 
     def keep(self, shown: BoolArray, how: Hiding) -> Text:
         """The text with only the shown words; hidden ones are deleted, padded or masked."""

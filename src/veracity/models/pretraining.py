@@ -111,6 +111,11 @@ def pretrain(
         out = Path(out)
         check_own(out, CHECKPOINT, "one in which pretraining was begun")
     parts = split(data, seed=settings.seed)
+    if not len(parts.train) or not len(parts.validation):
+        raise DataError(
+            f"expected texts to learn from and to measure on, got {len(parts.train)} and "
+            f"{len(parts.validation)}. Bring more data"
+        )
     words = _lexicon([e for part in (parts.train, parts.validation) for e in part], lexicon)
     if mine:
         words = mined_lexicon([e.input for e in parts.train], words)
@@ -150,8 +155,6 @@ def pretrain(
 
 def _lexicon(examples: Sequence[Example], lexicon: Mapping[str, int]) -> dict[str, int]:
     """The given words, if texts hold some that praise and some that blame."""
-    if not examples:
-        raise DataError("expected texts to learn from, got none. Bring more data")
     words = {word.casefold(): sign for word, sign in lexicon.items() if sign}
     seen = {e.polarity for one in examples for e in emotions(one.input, words)}
     if len(seen) == 2:
@@ -312,5 +315,5 @@ class _Loop:
                 sums += np.array(parts) * found.counts
                 counts += found.counts
                 right += found.right
-        means = (sums / np.maximum(counts, 1)).tolist()
-        return Pass(0, 0.0, *means, right / max(1, int(counts[1])), 0.0)
+        words, polarity, pairs = (sums / np.maximum(counts, 1)).tolist()
+        return Pass(0, 0.0, words, polarity, pairs, right / max(1, int(counts[1])), 0.0)

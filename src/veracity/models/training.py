@@ -137,7 +137,7 @@ class State:
         if gain is None or not self.kept:
             return gain is not None
         last = self.history[self.kept[-1]].validation_accuracy
-        return epoch.validation_accuracy >= last + gain - ROUNDING
+        return bool(epoch.validation_accuracy >= last + gain - ROUNDING)
 
 
 class _Loop:

@@ -50,6 +50,7 @@ def rendered(
         "count": showing.count,
         "duration": showing.duration,
         "words": showing.words,
+        "language": showing.language,
         "settings": showing.setting_list,
         "chance": against_chance,
         "heat": heat,

@@ -112,10 +112,10 @@ def _row(name: str, one: Side) -> _Row:
     largest = max((abs(s) for s in one.scores), default=0.0)
     rank = {place: i for i, place in enumerate(one.top, 1)}
     marked = {place for places in one.rationales for place in places}
-    ends = [0, *(end for _, end in one.input.spans)]
+    gaps = one.input.gaps
     words = tuple(
         _Word(
-            one.input.text[ends[i] : start],
+            gap,
             word,
             score,
             "supports" if score >= 0 else "opposes",
@@ -123,12 +123,12 @@ def _row(name: str, one: Side) -> _Row:
             rank.get(i, 0),
             i in marked,
         )
-        for i, ((start, _), word, score) in enumerate(
-            zip(one.input.spans, one.input.words, one.scores, strict=True)
+        for i, (gap, word, score) in enumerate(
+            zip(gaps[:-1], one.input.words, one.scores, strict=True)
         )
     )
     sets = tuple(" ".join(one.input.words[i] for i in places) for places in one.rationales)
-    return _Row(name, one, words, one.input.text[ends[-1] :], sets)
+    return _Row(name, one, words, gaps[-1], sets)
 
 
 # ---- in a terminal --------------------------------------------------------------------------

@@ -133,7 +133,7 @@
   }
 
   function rowOf(item, method, limit) {
-    const { pieces } = data.texts[item.text];
+    const { pieces, lang } = data.texts[item.text];
     const scores = item.scores[method];
     const ngrams = item.ngrams[method];
     const top = ngrams ? [] : strongest(scores);
@@ -143,7 +143,7 @@
     row.dataset.method = method;
     row.append(make("code", "method", data.methods[method]));
     const said = make("div", "said");
-    said.lang = "";
+    said.lang = lang;
     said.dir = "auto";
     const shown = Math.min(limit, scores.length);
     for (let i = 0; i < shown; i += 1) {

@@ -17,6 +17,7 @@ from ..core.inputs import FloatArray, Text
 from ..results.run import Run
 from .agreement import AGREE, DISAGREE, Agreement, agreement
 from .scoreboard import baselines_of
+from .showing import language
 
 SHOWN = 200
 """So many sentences at most, shared out among the models."""
@@ -187,6 +188,7 @@ def _text(sentence: Sentence, room: int) -> dict[str, Any]:
     whole = kept == text.n_features
     return {
         "id": sentence.example.id[:200],
+        "lang": language(text.text),
         "pieces": pieces if whole else pieces[: 2 * kept],
         "words": text.n_features,
         "marks": {
@@ -199,11 +201,8 @@ def _text(sentence: Sentence, room: int) -> dict[str, Any]:
 
 def _pieces(text: Text) -> list[str]:
     """Gap, word, gap, word, …, gap: joined they are the text."""
-    pieces, end = [], 0
-    for start, stop in text.spans:
-        pieces += [text.text[end:start], text.text[start:stop]]
-        end = max(end, stop)
-    return [p if len(p) <= _PIECE else p[:_PIECE] + "…" for p in (*pieces, text.text[end:])]
+    parts = [part for pair in zip(text.gaps, text.words, strict=False) for part in pair]
+    return [p if len(p) <= _PIECE else p[:_PIECE] + "…" for p in (*parts, text.gaps[-1])]
 
 
 def _item(

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
+from ..data.words import is_chinese
+
 UNDEFINED = "–"
 _MINUS = "−"
+_KANA = re.compile("[\u3040-\u30ff]")
+"""Japanese shares characters with Chinese, not these."""
 
 
 def number(value: float, *, signed: bool = False) -> str:
@@ -82,6 +87,12 @@ def setting_list(settings: Mapping[str, Any]) -> str:
 def shortened(text: str, length: int) -> str:
     """The beginning of a text, with a sign that it goes on."""
     return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def language(text: str) -> str:
+    """What a browser is told, so that it draws Chinese characters as the Chinese do; nothing where
+    we do not know."""
+    return "zh" if is_chinese(text) and not _KANA.search(text) else ""
 
 
 def printable(text: str) -> str:

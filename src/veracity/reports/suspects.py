@@ -125,6 +125,7 @@ class _Bar:
 
 @dataclass(frozen=True)
 class _Word:
+    before: str
     text: str
     score: float
     side: str
@@ -177,15 +178,17 @@ def _bars(values: Mapping[str, float], largest: float) -> tuple[_Bar, ...]:
 
 def _example(e: Shown) -> _Example:
     largest = max((abs(s) for s in e.scores), default=0.0)
+    gaps = e.gaps or ("", *(" " for _ in e.words[1:]))
     words = tuple(
         _Word(
+            gap,
             word,
             score,
             "supports" if score >= 0 else "opposes",
             round(5 * abs(score) / largest) if largest > 0 else 0,
             i in e.marked,
         )
-        for i, (word, score) in enumerate(zip(e.words, e.scores, strict=True))
+        for i, (gap, word, score) in enumerate(zip(gaps, e.words, e.scores, strict=True))
     )
     return _Example(e.id, words, e.label, e.answer, e.cut)
 

@@ -30,6 +30,8 @@ class Shown:
     answer: str
     cut: tuple[bool, bool] = (False, False)
     """Whether the text goes on before and behind."""
+    gaps: tuple[str, ...] = ()
+    """What stands before each word; a space where that was not written down."""
 
 
 @dataclass(frozen=True)
