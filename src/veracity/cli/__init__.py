@@ -26,6 +26,7 @@ from . import (
     twins,
 )
 from .exits import BAD_INPUT, BUG, INTERRUPTED
+from .reading import with_options
 from .showing import print_json
 
 app = typer.Typer(
@@ -62,7 +63,7 @@ for _verb in (
     auditing.compare,
     auditing.report,
 ):
-    app.command()(_verb)
+    app.command()(with_options(_verb))
 for _group, _module in (
     (data_app, data),
     (build_app, building),
@@ -70,7 +71,7 @@ for _group, _module in (
     (list_app, listing),
 ):
     for _name, _verb in _module.VERBS.items():
-        _group.command(_name)(_verb)
+        _group.command(_name)(with_options(_verb))
 data_app.add_typer(build_app, name="build")
 app.add_typer(data_app, name="data")
 app.add_typer(truths_app, name="truths")

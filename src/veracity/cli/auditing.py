@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,33 +12,25 @@ import typer
 from ..core.errors import PluginError
 from .exits import FAILED_BAR
 from .options import (
-    AllowUnpickle,
-    BatchSize,
-    Budget,
-    ColumnsOption,
     DataSource,
     Json,
-    Labels,
-    Language,
-    Layout,
     Limit,
-    MaxWords,
     ModelSource,
     Out,
     Seed,
-    SkipBad,
     Split,
-    Timeout,
     Train,
     TrainLayout,
 )
-from .reading import loaded_model, part_of, read_data, short_names, training_data, wanted_target
+from .reading import FileOptions, ModelOptions, part_of, short_names, training_data, wanted_target
 from .showing import Bars, print_json, stderr, stdout
 
 
 def audit(
     model: ModelSource,
     data: DataSource,
+    file: FileOptions,
+    service: ModelOptions,
     also: Annotated[
         list[str] | None, typer.Option(help="Another MODEL in the same run; may be repeated.")
     ] = None,
@@ -60,18 +53,8 @@ def audit(
     workers: Annotated[int, typer.Option(min=1, help="Worker processes.")] = 1,
     target: Annotated[str, typer.Option(help="predicted, gold, or a label.")] = "predicted",
     seed: Seed = 0,
-    columns: ColumnsOption = "",
-    labels: Labels = "",
-    language: Language = "auto",
-    max_words: MaxWords = 5000,
-    skip_bad: SkipBad = False,
-    layout: Layout = "auto",
     split: Split = "",
     limit: Limit = None,
-    allow_unpickle: AllowUnpickle = False,
-    budget: Budget = None,
-    timeout: Timeout = 30.0,
-    batch_size: BatchSize = 32,
     train: Train = "",
     train_layout: TrainLayout = "auto",
     as_json: Json = False,
@@ -90,14 +73,13 @@ def audit(
     for spec in split_specs(methods or []):
         explainers.make(spec)
     check_bars(bars, split_specs(metrics or []))
-    read = read_data(data, columns, labels, language, max_words, skip_bad, layout)
+    read = file.data(data)
     part = part_of(read, data, split, limit, seed)
     names = short_names([model, *(also or [])])
     folder = out or default_folder(part, names)
     answers = Path(f"{folder.resolve()}.answers.sqlite")
     models = {
-        name: loaded_model(source, labels, allow_unpickle, budget, timeout, batch_size, answers)
-        for name, source in names.items()
+        name: service.model(source, file.labels, cache=answers) for name, source in names.items()
     }
     first = next(iter(models.values()))
     with Bars(as_json) as shown:
@@ -110,9 +92,7 @@ def audit(
             target=target if target == "gold" else wanted_target(target, first.labels),
             seed=seed,
             workers=workers,
-            train=training_data(
-                train, columns, labels, language, max_words, skip_bad, seed, train_layout
-            ),
+            train=training_data(train, replace(file, layout=train_layout), seed),
             watch=lambda progress: shown.watch("audit", progress),
         )
         report = write_report(result.run)

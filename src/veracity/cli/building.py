@@ -10,18 +10,12 @@ import typer
 from ..core.errors import DataError
 from .options import (
     AllowUnpickle,
-    ColumnsOption,
     DataSource,
     Json,
-    Labels,
-    Language,
-    Layout,
     Limit,
-    MaxWords,
     Seed,
-    SkipBad,
 )
-from .reading import loaded_model, read_data
+from .reading import FileOptions, ModelOptions
 from .showing import print_json, stderr
 
 Folder = Annotated[Path, typer.Argument(help="Folder that holds the sheets.")]
@@ -33,6 +27,7 @@ Round = Annotated[
 def types(
     data: DataSource,
     folder: Folder,
+    file: FileOptions,
     lexicon: Annotated[
         list[Path] | None,
         typer.Option(
@@ -43,12 +38,6 @@ def types(
     model: Annotated[
         str, typer.Option(help="Trained model that judges snippets; by default the lexicon does.")
     ] = "",
-    columns: ColumnsOption = "",
-    labels: Labels = "",
-    language: Language = "auto",
-    max_words: MaxWords = 5000,
-    skip_bad: SkipBad = False,
-    layout: Layout = "auto",
     limit: Limit = None,
     seed: Seed = 0,
     allow_unpickle: AllowUnpickle = False,
@@ -59,10 +48,10 @@ def types(
     from ..data.construction import TYPED, assign_types, by_model
     from ..data.lexicon import own_lexicon, read_lexicon
 
-    read = read_data(data, columns, labels, language, max_words, skip_bad, layout)
+    read = file.data(data)
     judge = None
     if model:
-        judge = by_model(loaded_model(model, labels, allow_unpickle, None, 30.0, 32, None))
+        judge = by_model(ModelOptions(allow_unpickle).model(model, file.labels))
     words = read_lexicon(*lexicon) if lexicon else own_lexicon()
     raw = sampled(read, limit, seed=seed)
     found = assign_types(raw, folder, lexicon=words, polarities=judge)

@@ -10,36 +10,25 @@ import typer
 from ..core.errors import DataError
 from .listing import list_datasets
 from .options import (
-    ColumnsOption,
     DataSource,
     Json,
-    Labels,
-    Language,
-    Layout,
     Limit,
-    MaxWords,
     Seed,
-    SkipBad,
 )
-from .reading import label_list, read_data
+from .reading import FileOptions, label_list
 from .showing import print_json, stderr
 
 
 def describe(
     data: DataSource,
-    columns: ColumnsOption = "",
-    labels: Labels = "",
-    language: Language = "auto",
-    max_words: MaxWords = 5000,
-    skip_bad: SkipBad = False,
-    layout: Layout = "auto",
+    file: FileOptions,
     as_json: Json = False,
 ) -> None:
     """Size, balance, lengths, truths, duplicates and leaks."""
     from ..data import describe
     from ..reports.showing import printable
 
-    facts = describe(read_data(data, columns, labels, language, max_words, skip_bad, layout))
+    facts = describe(file.data(data))
     if as_json:
         print_json(facts)
         return
@@ -53,11 +42,7 @@ def describe(
 
 def validate(
     data: DataSource,
-    columns: ColumnsOption = "",
-    labels: Labels = "",
-    language: Language = "auto",
-    max_words: MaxWords = 5000,
-    layout: Layout = "auto",
+    file: FileOptions,
     as_json: Json = False,
 ) -> None:
     """List every fault with its line; exit with 1 if there is one."""
@@ -65,11 +50,12 @@ def validate(
 
     read, faults = validate(
         data,
-        columns=Columns.parse(columns) if columns else Columns(),
-        labels=label_list(labels),
-        language=language,
-        max_words=max_words,
-        layout=layout,
+        columns=Columns.parse(file.columns),
+        labels=label_list(file.labels),
+        language=file.language,
+        max_words=file.max_words,
+        skip_bad=file.skip_bad,
+        layout=file.layout,
     )
     errors = [f for f in faults if f.severity == "error"]
     if as_json:
@@ -90,12 +76,7 @@ def convert(
     data: DataSource,
     out: Annotated[Path, typer.Option(help="File to write: JSON lines.")],
     to: Annotated[str, typer.Option(help="records (holds everything), dutrust or eraser.")],
-    columns: ColumnsOption = "",
-    labels: Labels = "",
-    language: Language = "auto",
-    max_words: MaxWords = 5000,
-    skip_bad: SkipBad = False,
-    layout: Layout = "auto",
+    file: FileOptions,
     as_json: Json = False,
 ) -> None:
     """Write data in another layout."""
@@ -103,7 +84,7 @@ def convert(
 
     if out.exists():
         raise DataError(f"{out} is there already. Choose another --out")
-    read = read_data(data, columns, labels, language, max_words, skip_bad, layout)
+    read = file.data(data)
     write_data(read, out, layout=to)
     if as_json:
         print_json({"data": str(out), "examples": len(read)})
@@ -121,13 +102,8 @@ def attack(
         ),
     ],
     out: Annotated[Path, typer.Option(help="File to write: JSON lines, one record each.")],
+    file: FileOptions,
     seed: Seed = 0,
-    columns: ColumnsOption = "",
-    labels: Labels = "",
-    language: Language = "auto",
-    max_words: MaxWords = 5000,
-    skip_bad: SkipBad = False,
-    layout: Layout = "auto",
     limit: Limit = None,
     as_json: Json = False,
 ) -> None:
@@ -140,7 +116,7 @@ def attack(
 
     if out.exists():
         raise DataError(f"{out} is there already. Choose another --out")
-    read = read_data(data, columns, labels, language, max_words, skip_bad, layout)
+    read = file.data(data)
     made = attacked(sampled(read, limit, seed=seed), by, seed=seed)
     write_records(made, out)
     twins = Counter(e.facts[PATTERN] for e in made if PATTERN in e.facts)

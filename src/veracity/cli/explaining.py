@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,25 +11,15 @@ import typer
 
 from ..core.errors import DataError
 from .options import (
-    AllowUnpickle,
-    BatchSize,
-    Budget,
-    ColumnsOption,
     Json,
-    Labels,
-    Language,
-    Layout,
     Limit,
-    MaxWords,
     ModelSource,
     Seed,
-    SkipBad,
     Split,
-    Timeout,
     Train,
     TrainLayout,
 )
-from .reading import given_texts, loaded_model, part_of, read_data, training_data, wanted_target
+from .reading import FileOptions, ModelOptions, given_texts, part_of, training_data, wanted_target
 from .showing import Bars, finite, print_json, stdout
 
 if TYPE_CHECKING:
@@ -40,6 +31,8 @@ KEPT_AT_A_TIME = 100
 
 def explain(
     model: ModelSource,
+    file: FileOptions,
+    service: ModelOptions,
     texts: Annotated[list[str] | None, typer.Argument(help="Texts; - reads lines.")] = None,
     method: Annotated[str, typer.Option(help="Such as lime or 'lime(samples=5000)'.")] = "lime",
     data: Annotated[str, typer.Option(help="Explain a corpus or a file instead.")] = "",
@@ -48,18 +41,8 @@ def explain(
     ),
     out: Annotated[Path | None, typer.Option(help="Write JSON lines to this file.")] = None,
     seed: Seed = 0,
-    columns: ColumnsOption = "",
-    labels: Labels = "",
-    language: Language = "auto",
-    max_words: MaxWords = 5000,
-    skip_bad: SkipBad = False,
-    layout: Layout = "auto",
     split: Split = "",
     limit: Limit = None,
-    allow_unpickle: AllowUnpickle = False,
-    budget: Budget = None,
-    timeout: Timeout = 30.0,
-    batch_size: BatchSize = 32,
     train: Train = "",
     train_layout: TrainLayout = "auto",
     as_json: Json = False,
@@ -72,17 +55,18 @@ def explain(
     if bool(texts) == bool(data):
         raise DataError("expected texts or --data, and not both. Try: veracity explain MODEL TEXT")
     explainer = explainers.make(method)
-    loaded = loaded_model(model, labels, allow_unpickle, budget, timeout, batch_size, None)
+    loaded = service.model(model, file.labels)
     check_ability(explainer, loaded)
-    learnt_from = training_data(
-        train, columns, labels, language, max_words, skip_bad, seed, train_layout
-    )
+    learnt_from = training_data(train, replace(file, layout=train_layout), seed)
     explainer = taught(explainer, loaded, learnt_from, seed=seed)
     if data:
-        read = read_data(data, columns, labels, language, max_words, skip_bad, layout)
+        read = file.data(data)
         inputs = [(e.id, e.input) for e in part_of(read, data, split, limit, seed)]
     else:
-        inputs = [(str(i), t) for i, t in enumerate(given_texts(texts or [], language, max_words))]
+        inputs = [
+            (str(i), t)
+            for i, t in enumerate(given_texts(texts or [], file.language, file.max_words))
+        ]
     wanted = wanted_target(target, loaded.labels)
     if out is not None:
         _explained_to(out, loaded, explainer, inputs, wanted, seed, as_json)

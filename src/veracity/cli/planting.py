@@ -10,31 +10,22 @@ import typer
 from ..core.errors import DataError
 from .exits import FAILED_BAR
 from .options import (
-    AllowUnpickle,
-    BatchSize,
-    Budget,
-    ColumnsOption,
     DataSource,
     Json,
-    Labels,
-    Language,
-    Layout,
     Limit,
-    MaxWords,
     ModelSource,
     Out,
     Seed,
-    SkipBad,
     Split,
-    Timeout,
 )
-from .reading import loaded_model, numbers, part_of, read_data, short_names
+from .reading import FileOptions, ModelOptions, numbers, part_of, short_names
 from .showing import Bars, print_json, stderr, stdout
 
 
 def plant(
     data: DataSource,
     out: Annotated[Path, typer.Option(help="File to write: JSON lines, one record each.")],
+    file: FileOptions,
     by: Annotated[
         list[str] | None,
         typer.Option(
@@ -43,12 +34,6 @@ def plant(
         ),
     ] = None,
     seed: Seed = 0,
-    columns: ColumnsOption = "",
-    labels: Labels = "",
-    language: Language = "auto",
-    max_words: MaxWords = 5000,
-    skip_bad: SkipBad = False,
-    layout: Layout = "auto",
     limit: Limit = None,
     as_json: Json = False,
 ) -> None:
@@ -63,7 +48,7 @@ def plant(
 
     if out.exists():
         raise DataError(f"{out} is there already. Choose another --out")
-    read = read_data(data, columns, labels, language, max_words, skip_bad, layout)
+    read = file.data(data)
     steps = split_specs(by or ["reassign, insert"])
     planted = changed(sampled(read, limit, seed=seed), steps, seed=seed)
     parts = split(planted, seed=seed)
@@ -109,6 +94,7 @@ def dryrun(
         ),
     ],
     data: DataSource,
+    file: FileOptions,
     scale: Annotated[
         str,
         typer.Option(
@@ -150,23 +136,16 @@ def dryrun(
     workers: Annotated[
         int | None, typer.Option(min=1, help="Worker processes; by default one per core.")
     ] = None,
-    columns: ColumnsOption = "",
-    labels: Labels = "",
-    language: Language = "auto",
-    max_words: MaxWords = 5000,
-    skip_bad: SkipBad = False,
-    layout: Layout = "auto",
     as_json: Json = False,
 ) -> None:
     """Would this method have shown me that my model cheats? Plants cues and finds out; resumes."""
     from ..auditing.dryrun import carried_out, planned
-    from ..auditing.learning import Reading
     from ..engine.executors import default_workers
     from ..reports.dryrun import write_dryrun
 
     plan = planned(
         model,
-        Reading(data, columns, labels, language, max_words, skip_bad, limit, layout=layout),
+        file.reading(data, limit),
         scale=scale,
         cues=cues or (),
         strengths=numbers("--strengths", strengths),
@@ -200,6 +179,8 @@ def dryrun(
 def suspects(
     model: ModelSource,
     data: DataSource,
+    file: FileOptions,
+    service: ModelOptions,
     method: Annotated[
         str,
         typer.Option(help="What weighs words; by default what is quick and right on the model."),
@@ -218,18 +199,8 @@ def suspects(
         False
     ),
     seed: Seed = 0,
-    columns: ColumnsOption = "",
-    labels: Labels = "",
-    language: Language = "auto",
-    max_words: MaxWords = 5000,
-    skip_bad: SkipBad = False,
-    layout: Layout = "auto",
     split: Split = "",
     limit: Annotated[int, typer.Option(min=1, help="Look at so many texts at most.")] = 3000,
-    allow_unpickle: AllowUnpickle = False,
-    budget: Budget = None,
-    timeout: Timeout = 30.0,
-    batch_size: BatchSize = 32,
     as_json: Json = False,
 ) -> None:
     """List what a model leans on beyond what it means for the task."""
@@ -243,12 +214,12 @@ def suspects(
 
     if method:
         explainers.make(method)
-    read = read_data(data, columns, labels, language, max_words, skip_bad, layout)
+    read = file.data(data)
     part = part_of(read, data, split, limit, seed)
     (name,) = short_names([model])
     folder = out or default_folder(part, ["suspects", name])
     answers = Path(f"{folder.resolve()}.answers.sqlite")
-    loaded = loaded_model(model, labels, allow_unpickle, budget, timeout, batch_size, answers)
+    loaded = service.model(model, file.labels, cache=answers)
     with Bars(as_json) as shown:
         found = find_suspects(
             {name: loaded},

@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from ..core.errors import DataError, PluginError
+from .options import (
+    AllowUnpickle,
+    BatchSize,
+    Budget,
+    ColumnsOption,
+    Labels,
+    Language,
+    Layout,
+    MaxWords,
+    SkipBad,
+    Timeout,
+)
 
 if TYPE_CHECKING:
+    from ..auditing.learning import Reading
     from ..core.classifiers import Classifier
     from ..core.examples import Dataset
 
@@ -17,18 +34,74 @@ def label_list(labels: str) -> list[str] | None:
     return [name.strip() for name in labels.split(",")] if labels else None
 
 
-def read_data(
-    source: str,
-    columns: str,
-    labels: str,
-    language: str,
-    max_words: int,
-    skip_bad: bool,
-    layout: str = "auto",
-) -> Dataset:
-    from ..auditing.learning import Reading
+@dataclass(frozen=True)
+class FileOptions:
+    """How a file of examples is read."""
 
-    return Reading(source, columns, labels, language, max_words, skip_bad, layout=layout).data()
+    columns: ColumnsOption = ""
+    labels: Labels = ""
+    language: Language = "auto"
+    max_words: MaxWords = 5000
+    skip_bad: SkipBad = False
+    layout: Layout = "auto"
+
+    def reading(self, source: str, limit: int | None = None) -> Reading:
+        from ..auditing.learning import Reading
+
+        return Reading(source, **asdict(self), limit=limit)
+
+    def data(self, source: str) -> Dataset:
+        return self.reading(source).data()
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """How somebody's model is loaded and asked."""
+
+    allow_unpickle: AllowUnpickle = False
+    budget: Budget = None
+    timeout: Timeout = 30.0
+    batch_size: BatchSize = 32
+
+    def model(self, source: str, labels: str, *, cache: Path | None = None) -> Classifier:
+        from ..models import load_model
+
+        return load_model(source, labels=label_list(labels), cache=cache, **asdict(self))
+
+
+GROUPS = (FileOptions, ModelOptions)
+
+
+def with_options(verb: Callable[..., None]) -> Callable[..., None]:
+    """A verb as the command line sees it: in place of a group, each of its options, before the
+    last of the verb's own."""
+    own, spread, groups = [], [], {}
+    for one in inspect.signature(verb, eval_str=True).parameters.values():
+        if one.annotation not in GROUPS:
+            own.append(one.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+            continue
+        groups[one.name] = one.annotation
+        hints = get_type_hints(one.annotation, include_extras=True)
+        for option in fields(one.annotation):
+            spread.append(
+                inspect.Parameter(
+                    option.name,
+                    inspect.Parameter.KEYWORD_ONLY,
+                    default=option.default,
+                    annotation=hints[option.name],
+                )
+            )
+    shown = [*own[:-1], *spread, *own[-1:]]
+
+    @functools.wraps(verb)
+    def told(**given: Any) -> None:
+        for name, group in groups.items():
+            given[name] = group(**{option.name: given.pop(option.name) for option in fields(group)})
+        verb(**given)
+
+    told.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
+    told.__annotations__ = {one.name: one.annotation for one in shown}
+    return told
 
 
 def part_of(data: Dataset, source: str, part: str, limit: int | None, seed: int) -> Dataset:
@@ -42,22 +115,12 @@ def part_of(data: Dataset, source: str, part: str, limit: int | None, seed: int)
     return sampled(chosen, limit, seed=seed)
 
 
-def training_data(
-    source: str,
-    columns: str,
-    labels: str,
-    language: str,
-    max_words: int,
-    skip_bad: bool,
-    seed: int,
-    layout: str = "auto",
-) -> Dataset | None:
+def training_data(source: str, file: FileOptions, seed: int) -> Dataset | None:
     from ..auditing.learning import training_part
 
     if not source:
         return None
-    read = read_data(source, columns, labels, language, max_words, skip_bad, layout)
-    return training_part(read, of_file=Path(source).exists(), seed=seed)
+    return training_part(file.data(source), of_file=Path(source).exists(), seed=seed)
 
 
 def short_names(sources: list[str]) -> dict[str, str]:
@@ -72,28 +135,6 @@ def short_names(sources: list[str]) -> dict[str, str]:
             name, number = f"{base}-{number}", number + 1
         named[name] = source
     return named
-
-
-def loaded_model(
-    source: str,
-    labels: str,
-    allow_unpickle: bool,
-    budget: int | None,
-    timeout: float,
-    batch_size: int,
-    cache: Path | None,
-) -> Classifier:
-    from ..models import load_model
-
-    return load_model(
-        source,
-        labels=label_list(labels),
-        allow_unpickle=allow_unpickle,
-        budget=budget,
-        timeout=timeout,
-        batch_size=batch_size,
-        cache=cache,
-    )
 
 
 def wanted_target(target: str, labels: tuple[str, ...]) -> str | int:

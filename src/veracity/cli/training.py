@@ -10,18 +10,12 @@ import typer
 from ..core.errors import PluginError
 from .auditing import tell_audit
 from .options import (
-    ColumnsOption,
     DataSource,
     Json,
-    Labels,
-    Language,
-    Layout,
     Limit,
-    MaxWords,
     Seed,
-    SkipBad,
 )
-from .reading import read_data
+from .reading import FileOptions
 from .showing import Bars, print_json, stderr
 
 
@@ -48,6 +42,7 @@ def train(
     ],
     data: DataSource,
     out: Annotated[Path, typer.Option(help="Folder for the trained model.")],
+    file: FileOptions,
     epochs: Annotated[int | None, typer.Option(help="At most so many passes.")] = None,
     batch_size: Annotated[int | None, typer.Option(help="Texts per step.")] = None,
     learning_rate: Annotated[float | None, typer.Option(help="Adam's step size.")] = None,
@@ -69,19 +64,12 @@ def train(
         ),
     ] = None,
     seed: Seed = 0,
-    columns: ColumnsOption = "",
-    labels: Labels = "",
-    language: Language = "auto",
-    max_words: MaxWords = 5000,
-    skip_bad: SkipBad = False,
-    layout: Layout = "auto",
     limit: Limit = None,
     as_json: Json = False,
 ) -> None:
     """Train a model; stopped, it goes on from its last epoch when given again."""
     from dataclasses import replace
 
-    from ..auditing.learning import Reading
     from ..auditing.training import trained_once
     from ..data import leaks, split
     from ..models import RECORD
@@ -108,7 +96,7 @@ def train(
         )
     except ValueError as error:
         raise PluginError(str(error)) from None
-    reading = Reading(data, columns, labels, language, max_words, skip_bad, limit, layout=layout)
+    reading = file.reading(data, limit)
     read = reading.data()
     parts = split(reading.prepared(read, seed=seed), seed=seed)
     say = stderr()
@@ -154,6 +142,7 @@ def pretrain(
     ],
     data: DataSource,
     out: Annotated[Path, typer.Option(help="Folder for the encoder.")],
+    file: FileOptions,
     lexicon: Annotated[
         list[Path] | None,
         typer.Option(
@@ -172,12 +161,6 @@ def pretrain(
     batch_size: Annotated[int, typer.Option(min=1, help="Texts per step.")] = 32,
     learning_rate: Annotated[float, typer.Option(help="Size of a step.")] = 5e-5,
     seed: Seed = 0,
-    columns: ColumnsOption = "",
-    labels: Labels = "",
-    language: Language = "auto",
-    max_words: MaxWords = 5000,
-    skip_bad: SkipBad = False,
-    layout: Layout = "auto",
     limit: Limit = None,
     as_json: Json = False,
 ) -> None:
@@ -196,7 +179,7 @@ def pretrain(
         settings = Pretraining(epochs, batch_size, learning_rate, seed=seed)
     except ValueError as error:
         raise PluginError(str(error)) from None
-    read = read_data(data, columns, labels, language, max_words, skip_bad, layout)
+    read = file.data(data)
     with Bars(as_json) as bars:
         found = pretrained(
             encoder,

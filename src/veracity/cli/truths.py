@@ -12,19 +12,13 @@ import typer
 from ..core.errors import DataError, PluginError
 from .options import (
     AllowUnpickle,
-    ColumnsOption,
     DataSource,
     Json,
-    Labels,
-    Language,
-    Layout,
     Limit,
-    MaxWords,
     Seed,
-    SkipBad,
     Split,
 )
-from .reading import label_list, loaded_model, part_of, read_data
+from .reading import FileOptions, ModelOptions, label_list, part_of
 from .showing import print_json, stderr, stdout
 
 Words = Annotated[
@@ -43,6 +37,7 @@ def learn(
     ],
     data: DataSource,
     out: Annotated[Path, typer.Option(help="File to write, such as words.json.")],
+    file: FileOptions,
     model: Annotated[
         str,
         typer.Option(
@@ -57,12 +52,6 @@ def learn(
         ),
     ] = "train",
     seed: Seed = 0,
-    columns: ColumnsOption = "",
-    labels: Labels = "",
-    language: Language = "auto",
-    max_words: MaxWords = 5000,
-    skip_bad: SkipBad = False,
-    layout: Layout = "auto",
     limit: Limit = None,
     as_json: Json = False,
 ) -> None:
@@ -73,10 +62,10 @@ def learn(
 
     chosen = truths.make(source)
     _check_new(out)
-    read = read_data(data, columns, labels, language, max_words, skip_bad, layout)
+    read = file.data(data)
     # first the sample, then its part, as a model trained with the same limit got it
     part = part_of(sampled(read, limit, seed=seed), data, split, None, seed)
-    network = loaded_model(model, labels, False, None, 30.0, 32, None) if model else None
+    network = ModelOptions().model(model, file.labels) if model else None
     say = stderr()
     say.print(
         f"{chosen.spec} reads {len(part):,} texts of {part.name}: {chosen.takes(len(part))}",
@@ -97,6 +86,7 @@ def learn(
 
 def show(
     words: Words,
+    file: FileOptions,
     data: Annotated[
         str | None,
         typer.Argument(metavar="[DATA]", help="Counts texts, and shows words in context."),
@@ -119,12 +109,6 @@ def show(
     html: Annotated[Path | None, typer.Option(help="Write one self-contained page.")] = None,
     split: Split = "all",
     seed: Seed = 0,
-    columns: ColumnsOption = "",
-    labels: Labels = "",
-    language: Language = "auto",
-    max_words: MaxWords = 5000,
-    skip_bad: SkipBad = False,
-    layout: Layout = "auto",
     limit: Limit = None,
     as_json: Json = False,
 ) -> None:
@@ -146,7 +130,7 @@ def show(
     lexicons = read_lexicons(*(lexicon or ([OWN] if any(signs) else [])))
     read = None
     if data is not None:
-        read = read_data(data, columns, labels, language, max_words, skip_bad, layout)
+        read = file.data(data)
         read = part_of(read, data, split, limit, seed)
     view = word_view(sets, read, lexicons=lexicons, polarity=signs, top=top, least=least)
     if html is not None:
@@ -164,6 +148,7 @@ def mark(
     words: Words,
     data: DataSource,
     out: Annotated[Path, typer.Option(help="File to write: JSON lines, one record each.")],
+    file: FileOptions,
     kind: Annotated[
         str,
         typer.Option(help="Name of the marks; audits look for pseudo, or for truth=NAME."),
@@ -174,12 +159,6 @@ def mark(
     ] = "",
     split: Split = "",
     seed: Seed = 0,
-    columns: ColumnsOption = "",
-    labels: Labels = "",
-    language: Language = "auto",
-    max_words: MaxWords = 5000,
-    skip_bad: SkipBad = False,
-    layout: Layout = "auto",
     limit: Limit = None,
     allow_unpickle: AllowUnpickle = False,
     as_json: Json = False,
@@ -191,7 +170,7 @@ def mark(
 
     sets = WordSets.load(words)
     _check_new(out)
-    read = read_data(data, columns, labels, language, max_words, skip_bad, layout)
+    read = file.data(data)
     part = part_of(read, data, split, limit, seed)
     if kind in part.truth_kinds:
         raise DataError(
@@ -200,7 +179,7 @@ def mark(
     sets.check(part)
     by = None
     if predicted_by:
-        model = loaded_model(predicted_by, labels, allow_unpickle, None, 30.0, 32, None)
+        model = ModelOptions(allow_unpickle).model(predicted_by, file.labels)
         if model.labels != sets.labels:
             raise DataError(
                 f"expected a model with the labels {', '.join(sets.labels)}; {predicted_by} has "

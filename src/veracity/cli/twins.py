@@ -9,33 +9,25 @@ import typer
 
 from ..core.errors import DataError, PluginError
 from .options import (
-    AllowUnpickle,
-    BatchSize,
-    Budget,
-    ColumnsOption,
     DataSource,
     Json,
-    Labels,
-    Language,
-    Layout,
     Limit,
-    MaxWords,
     ModelSource,
     Out,
     Seed,
-    SkipBad,
     Split,
-    Timeout,
     TrainColumns,
     TrainLayout,
 )
-from .reading import loaded_model, part_of, read_data, short_names
+from .reading import FileOptions, ModelOptions, part_of, short_names
 from .showing import Bars, print_json, stdout
 
 
 def robustness(
     model: ModelSource,
     data: DataSource,
+    file: FileOptions,
+    service: ModelOptions,
     also: Annotated[
         list[str] | None, typer.Option(help="Another MODEL beside it; may be repeated.")
     ] = None,
@@ -52,18 +44,8 @@ def robustness(
     out: Out = None,
     workers: Annotated[int, typer.Option(min=1, help="Worker processes.")] = 1,
     seed: Seed = 0,
-    columns: ColumnsOption = "",
-    labels: Labels = "",
-    language: Language = "auto",
-    max_words: MaxWords = 5000,
-    skip_bad: SkipBad = False,
-    layout: Layout = "auto",
     split: Split = "",
     limit: Limit = None,
-    allow_unpickle: AllowUnpickle = False,
-    budget: Budget = None,
-    timeout: Timeout = 30.0,
-    batch_size: BatchSize = 32,
     as_json: Json = False,
 ) -> None:
     """Is a model still right on adversarial twins? A table, and a page that shows each pair."""
@@ -74,7 +56,7 @@ def robustness(
     from ..results.robustness import FILE, robustness_of, write_robustness
 
     explainers.make(method)
-    read = read_data(data, columns, labels, language, max_words, skip_bad, layout)
+    read = file.data(data)
     part = part_of(read, data, split, limit, seed)
     if by:
         part = attacked(part, by, seed=seed)
@@ -88,8 +70,7 @@ def robustness(
     folder = out or default_folder(part, ["robustness", *names])
     answers = Path(f"{folder.resolve()}.answers.sqlite")
     models = {
-        name: loaded_model(source, labels, allow_unpickle, budget, timeout, batch_size, answers)
-        for name, source in names.items()
+        name: service.model(source, file.labels, cache=answers) for name, source in names.items()
     }
     with Bars(as_json) as shown:
         run = audit(
@@ -137,6 +118,7 @@ def augment(
         ),
     ],
     out: Annotated[Path, typer.Option(help="Folder for the models and what was found.")],
+    file: FileOptions,
     tested_by: Annotated[
         list[str] | None,
         typer.Option(help="Patterns that make twins of the tested originals; by default --by."),
@@ -146,14 +128,8 @@ def augment(
     batch_size: Annotated[int | None, typer.Option(help="Texts per step.")] = None,
     learning_rate: Annotated[float | None, typer.Option(help="Adam's step size.")] = None,
     seed: Seed = 0,
-    columns: ColumnsOption = "",
-    layout: Layout = "auto",
     train_columns: TrainColumns = "",
     train_layout: TrainLayout = "auto",
-    labels: Labels = "",
-    language: Language = "auto",
-    max_words: MaxWords = 5000,
-    skip_bad: SkipBad = False,
     limit: Annotated[int | None, typer.Option(help="Train on a sample of so many texts.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -173,8 +149,8 @@ def augment(
         training = replace(made.training, **given)
     except ValueError as error:
         raise PluginError(str(error)) from None
-    tested = read_data(twins, columns, labels, language, max_words, skip_bad, layout)
-    read = read_data(train, train_columns, labels, language, max_words, skip_bad, train_layout)
+    tested = file.data(twins)
+    read = replace(file, columns=train_columns, layout=train_layout).data(train)
     with Bars(as_json) as bars:
         found = augmentation(
             made,

@@ -149,8 +149,15 @@ class Encoder:
 
 def unknown_share(tokenizer: Any, texts: Sequence[Text]) -> float:
     """How many of the pieces of some texts a tokeniser has no entry for."""
-    ids = [i for text in texts for i in tokenizer(text.text, add_special_tokens=False)["input_ids"]]
+    ids = [i for text in texts for i in _pieces(tokenizer, text)]
     return ids.count(tokenizer.unk_token_id) / max(1, len(ids))
+
+
+def _pieces(tokenizer: Any, text: Text) -> list[int]:
+    found = tokenizer(
+        text.text, add_special_tokens=False, truncation=True, max_length=tokenizer.model_max_length
+    )
+    return list(found["input_ids"])
 
 
 def _reason(error: Exception) -> str:
