@@ -85,6 +85,7 @@ def test_moved_by_nothing_all_is_as_before(name: str, request: pytest.FixtureReq
     assert probabilities(model, [other]).shape == (1, 2)
 
 
+@pytest.mark.filterwarnings("ignore:.*Raise steps")
 @pytest.mark.parametrize("name", MODELS)
 def test_moving_a_text_is_changing_the_table(name: str, request: pytest.FixtureRequest) -> None:
     """No piece of the text stands there twice: a model with another table is the slow copy."""

@@ -152,11 +152,12 @@ def report(
     """Build the HTML report of a run anew, without its model or its data."""
     from ..reports.dryrun import write_dryrun
     from ..reports.html import write_report
-    from ..reports.pairs import write_pair_pages
     from ..results.dryrun import DryRun
     from ..results.run import Run
 
     if pairs:
+        from ..reports.pairs import write_pair_pages
+
         opened = Run.open(run)
         if out is not None and not model and len(opened.models) > 1:
             known = ", ".join(opened.models)
