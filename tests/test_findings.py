@@ -73,6 +73,9 @@ def test_a_cell_has_spread_and_interval() -> None:
     # t(0.975, 2) = 4.3027; 4.3027 * 0.1 / sqrt(3) = 0.24842
     assert [cell.low, cell.high] == pytest.approx([0.2 - 0.24842, 0.2 + 0.24842], abs=1e-4)
     assert Cell.of([0.5]).spread is None
+    # a share of more than all, or less than none, is not possible
+    wild = Cell.of([0.0, 0.1, 0.9], within=(0.0, 1.0))
+    assert (wild.low, wild.high) == (0.0, 1.0)
     assert np.isnan(Cell.of([]).value)
 
 

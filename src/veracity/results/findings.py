@@ -40,8 +40,10 @@ class Cell:
         *,
         published: float | None = None,
         published_spread: float | None = None,
+        within: tuple[float, float] = (-np.inf, np.inf),
     ) -> Cell:
-        """Mean, standard deviation over runs and, of three or more, a t interval of the mean."""
+        """Mean, standard deviation over runs and, of three or more, a t interval of the mean as
+        far as it lies within what is possible."""
         known = np.array([v for v in values if not np.isnan(v)], dtype=np.float64)
         if not len(known):
             return cls(float("nan"), n=0, published=published, published_spread=published_spread)
@@ -54,7 +56,8 @@ class Cell:
         if len(known) < 3:
             return cls(mean, spread, None, None, len(known), published, published_spread)
         half = float(t.ppf(0.975, len(known) - 1) * spread / np.sqrt(len(known)))
-        return cls(mean, spread, mean - half, mean + half, len(known), published, published_spread)
+        low, high = max(mean - half, within[0]), min(mean + half, within[1])
+        return cls(mean, spread, low, high, len(known), published, published_spread)
 
 
 @dataclass(frozen=True)

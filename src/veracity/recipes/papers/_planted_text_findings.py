@@ -48,6 +48,10 @@ def _rest(steps: Mapping[float, Found], quantity: str, decoys: bool) -> list[flo
     return [1 - a - b for a, b in taken]
 
 
+def _shares(values: list[float], **published: float | None) -> Cell:
+    return Cell.of(values, within=(0.0, 1.0), **published)
+
+
 def attention_table(attention: Attention, published: Any) -> Table:
     rows = []
     for name, steps in attention.items():
@@ -61,9 +65,9 @@ def attention_table(attention: Attention, published: Any) -> Table:
                 (
                     f"{NAMES[name]}: {words}",
                     (
-                        Cell.of(_masses(steps, kind), published=mean, published_spread=spread),
-                        Cell.of(_masses(steps, kind, "mass_of_0")),
-                        Cell.of(_masses(steps, kind, "mass_of_1")),
+                        _shares(_masses(steps, kind), published=mean, published_spread=spread),
+                        _shares(_masses(steps, kind, "mass_of_0")),
+                        _shares(_masses(steps, kind, "mass_of_1")),
                         Cell(
                             float(np.nanmean(_masses(steps, kind, "pooled_share"))),
                             published=printed[f"{kind}_share"],
@@ -76,9 +80,9 @@ def attention_table(attention: Attention, published: Any) -> Table:
             (
                 f"{NAMES[name]}: other words",
                 (
-                    Cell.of(_rest(steps, "mass", decoys), published=mean, published_spread=spread),
-                    Cell.of(_rest(steps, "mass_of_0", decoys)),
-                    Cell.of(_rest(steps, "mass_of_1", decoys)),
+                    _shares(_rest(steps, "mass", decoys), published=mean, published_spread=spread),
+                    _shares(_rest(steps, "mass_of_0", decoys)),
+                    _shares(_rest(steps, "mass_of_1", decoys)),
                     Cell(float(np.nanmean(_rest(steps, "pooled_share", decoys)))),
                 ),
             )
@@ -105,7 +109,7 @@ def method_table(attention: Attention) -> Table:
 
     def cells(method: str, quantity: str = "mass") -> tuple[Cell, ...]:
         return tuple(
-            Cell.of([_method_mass(s, kind, method, quantity) for s in attention[d].values()])
+            _shares([_method_mass(s, kind, method, quantity) for s in attention[d].values()])
             for d, kind in columns
         )
 
@@ -213,7 +217,7 @@ def claims(
     attention: Attention,
     rationales: Rationales,
 ) -> Iterator[Claim]:
-    article = Cell.of(_masses(attention["article"], PLANTED))
+    article = _shares(_masses(attention["article"], PLANTED))
     shares = _masses(attention["article"], PLANTED, "pooled_share")
     if article.low is not None and article.high is not None and (article.n or 0) >= ENOUGH:
         share = float(np.nanmean(shares))
@@ -225,7 +229,7 @@ def claims(
             f"Attr% {article.value:.1%} (95 % interval {article.low:.1%} to {article.high:.1%}) at "
             f"a share of {share:.1%}; barely more is taken as at most twice the share.",
         )
-    cn = Cell.of(_masses(attention["cn"], PLANTED))
+    cn = _shares(_masses(attention["cn"], PLANTED))
     if cn.spread is not None and (cn.n or 0) >= ENOUGH:
         yield Claim(
             "On CN, how much attention correlating articles get differs so much between runs that "
