@@ -255,7 +255,7 @@ def test_the_whole_is_done_once_and_told_on_a_page(
 
 
 def test_what_is_tried_is_not_learnt(small: None, given: Path) -> None:
-    tried = dict(recipe._trials(given, ("sentences", "reviews"), Dutrust.at_scale("smoke"), 0))
+    tried = dict(recipe._trials(given, ("sentences", "reviews"), Dutrust.at_scale("smoke")))
     known = load_data("made_reviews(n=200, seed=3)").select(range(5))
     parts = recipe._course("sentences", None, [known], Dutrust.at_scale("smoke"), 0)
     learnt = {e.input.text for p in (parts.train, parts.validation, parts.test) for e in p}

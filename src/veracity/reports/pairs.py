@@ -14,6 +14,7 @@ from ..results.augmentation import Augmentation
 from ..results.pairs import Pair, Pairs, Side, pairs_of, telling_method
 from ..results.robustness import UNTYPED, Robustness, Share, robustness_of
 from ..results.run import Run, slug
+from .coloured import ColouredWord, coloured
 from .pages import rendered
 from .scoreboard import standings_of
 from .showing import exact_percent, number, printable
@@ -77,23 +78,10 @@ def pairs_page(found: Pairs, *, robustness: Robustness | None = None) -> str:
 
 
 @dataclass(frozen=True)
-class _Word:
-    before: str
-    """What stands between the word before and this one."""
-    text: str
-    score: float
-    side: str
-    step: int
-    rank: int
-    """Among the top words, from 1; 0 for the others."""
-    marked: bool
-
-
-@dataclass(frozen=True)
 class _Row:
     name: str
     one: Side
-    words: tuple[_Word, ...]
+    words: tuple[ColouredWord, ...]
     after: str
     rationales: tuple[str, ...]
 
@@ -109,24 +97,9 @@ def _card(pair: Pair) -> _Card:
 
 
 def _row(name: str, one: Side) -> _Row:
-    largest = max((abs(s) for s in one.scores), default=0.0)
-    rank = {place: i for i, place in enumerate(one.top, 1)}
     marked = {place for places in one.rationales for place in places}
     gaps = one.input.gaps
-    words = tuple(
-        _Word(
-            gap,
-            word,
-            score,
-            "supports" if score >= 0 else "opposes",
-            round(5 * abs(score) / largest) if largest > 0 else 0,
-            rank.get(i, 0),
-            i in marked,
-        )
-        for i, (gap, word, score) in enumerate(
-            zip(gaps[:-1], one.input.words, one.scores, strict=True)
-        )
-    )
+    words = coloured(gaps[:-1], one.input.words, one.scores, marked=marked, top=one.top)
     sets = tuple(" ".join(one.input.words[i] for i in places) for places in one.rationales)
     return _Row(name, one, words, gaps[-1], sets)
 

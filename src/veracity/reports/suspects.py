@@ -15,6 +15,7 @@ from rich.text import Text as Line
 from ..core.files import written_whole
 from ..results.suspects import Shown, Suspect, Suspects
 from . import showing
+from .coloured import ColouredWord, coloured
 from .pages import rendered
 from .plots import ticks
 from .showing import number, percent, printable
@@ -124,19 +125,9 @@ class _Bar:
 
 
 @dataclass(frozen=True)
-class _Word:
-    before: str
-    text: str
-    score: float
-    side: str
-    step: int
-    marked: bool
-
-
-@dataclass(frozen=True)
 class _Example:
     id: str
-    words: tuple[_Word, ...]
+    words: tuple[ColouredWord, ...]
     label: str
     answer: str
     cut: tuple[bool, bool]
@@ -177,19 +168,8 @@ def _bars(values: Mapping[str, float], largest: float) -> tuple[_Bar, ...]:
 
 
 def _example(e: Shown) -> _Example:
-    largest = max((abs(s) for s in e.scores), default=0.0)
     gaps = e.gaps or ("", *(" " for _ in e.words[1:]))
-    words = tuple(
-        _Word(
-            gap,
-            word,
-            score,
-            "supports" if score >= 0 else "opposes",
-            round(5 * abs(score) / largest) if largest > 0 else 0,
-            i in e.marked,
-        )
-        for i, (gap, word, score) in enumerate(zip(gaps, e.words, e.scores, strict=True))
-    )
+    words = coloured(gaps, e.words, e.scores, marked=e.marked)
     return _Example(e.id, words, e.label, e.answer, e.cut)
 
 

@@ -111,7 +111,7 @@ class Dutrust(Recipe):
                 f"{given}: expected a folder that holds some of "
                 f"{', '.join(sorted({f.split('/')[0] for f in _files()}))}. See docs/twins.md"
             )
-        trials = dict(_trials(given, self.courses, sizes, seed))
+        trials = dict(_trials(given, self.courses, sizes))
         parts = {
             name: _course(name, given, [trials[t] for t in _trials_of(name, trials)], sizes, seed)
             for name in self.courses
@@ -154,7 +154,7 @@ def _files() -> Iterator[str]:
 
 
 def _trials(
-    given: Path | None, courses: Sequence[str], sizes: Mapping[str, Any], seed: int
+    given: Path | None, courses: Sequence[str], sizes: Mapping[str, Any]
 ) -> Iterator[tuple[str, Dataset]]:
     """The files that are there, cut to the words that are read."""
     for name, trial in TRIALS.items():
