@@ -35,6 +35,8 @@ FILES = (
     "against_highs",
     "growth",
 )
+NO_MODELS = {"startup", "against_highs"}
+"""Files whose cases ask no model of ours."""
 HERE = Path(__file__).resolve().parent
 PEERS = HERE / "peers"
 """A folder and not the environment: what these drag in would disturb the tests."""
@@ -108,7 +110,8 @@ def main() -> int:
     if asked.list or not chosen:
         print("\n".join(f"{file}: {name}" for file, name in cases("")))
         return 0 if asked.list else 2
-    setting.train_all()
+    if {file for file, _ in chosen} - NO_MODELS:
+        setting.train_all()
     target = setting.RESULTS / ("quick.json" if asked.quick else "latest.json")
     target.parent.mkdir(exist_ok=True)
     rows = _kept(target, chosen) if asked.only else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -84,6 +85,18 @@ def test_the_page_escapes_and_shows_what_was_printed(tmp_path: Path) -> None:
     assert "<script>" not in page and "<img>" not in page and "best &lt;b&gt;" in page
     assert "paper 10.3 %" in page and "20.0 %" in page and "± 10.0 %" in page
     assert write_findings(some(), tmp_path).read_text("utf-8") == page
+
+
+def test_headings_stand_over_their_columns() -> None:
+    table = Table("t", "", ("name", "status", "gap"), (("a", ("optimal", "solved")),))
+    page = build_findings(replace(some(), tables=(table,)))
+    assert table.worded == (True, True, True) and '<th scope="col">gap' in page
+    mixed = replace(table, rows=(*table.rows, ("b", (None, Cell(0.1)))))
+    page = build_findings(replace(some(), tables=(mixed,)))
+    # a word among figures stands where they stand
+    assert mixed.worded == (True, True, False) and '<th scope="col" class="num">gap' in page
+    assert '<td class="num">solved' in page and "<td>optimal" in page
+    assert replace(table, rows=()).worded == (True, False, False)
 
 
 def test_points_stand_where_their_numbers_say() -> None:

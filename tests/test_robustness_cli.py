@@ -114,6 +114,7 @@ def test_an_audit_of_pairs_writes_their_page(place: Path) -> None:
     judged = {(s["metric"], s["name"]) for s in found["standings"]}
     assert {("consistency", "map"), ("rationale_match", "auprc")} <= judged
     assert "explained by" in (place / "r/pairs.html").read_text("utf-8")
+    assert '<a href="pairs.html">' in (place / "r/report.html").read_text("utf-8")
     again = run("report", "r", "--pairs", "--method", "random_scores", "--out", "x.html", cwd=place)
     assert again.stdout.strip() == "x.html"
     assert '<code class="long">random_scores</code>' in (place / "x.html").read_text("utf-8")

@@ -95,8 +95,8 @@ def audit(
             train=training_data(train, replace(file, layout=train_layout), seed),
             watch=lambda progress: shown.watch("audit", progress),
         )
-        report = write_report(result.run)
         pages = write_pair_pages(result.run) if part.pairs else []
+        report = write_report(result.run)  # links to those pages
     failures = missed(result.standings, bars)
     tell_audit(result, report, as_json, failures, pages)
     if failures:

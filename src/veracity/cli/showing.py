@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -37,6 +39,21 @@ def finite(content: Any) -> Any:
     if isinstance(content, float) and not math.isfinite(content):
         return None
     return content
+
+
+@contextmanager
+def working(console: Console, said: str) -> Iterator[None]:
+    """For work that cannot say how far it is: what it does, and on a terminal for how long."""
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    if not console.is_terminal:
+        console.print(said, markup=False, soft_wrap=True)
+        yield
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    with Progress(*columns, console=console) as shown:
+        shown.add_task(said, total=None)
+        yield
 
 
 class Bars:

@@ -19,7 +19,7 @@ from .options import (
     Split,
 )
 from .reading import FileOptions, ModelOptions, label_list, part_of
-from .showing import print_json, stderr, stdout
+from .showing import print_json, stderr, stdout, working
 
 Words = Annotated[
     Path, typer.Argument(metavar="WORDS", help="A file written by `veracity truths learn`.")
@@ -67,12 +67,9 @@ def learn(
     part = part_of(sampled(read, limit, seed=seed), data, split, None, seed)
     network = ModelOptions().model(model, file.labels) if model else None
     say = stderr()
-    say.print(
-        f"{chosen.spec} reads {len(part):,} texts of {part.name}: {chosen.takes(len(part))}",
-        markup=False,
-        soft_wrap=True,
-    )
-    found = learnt_truth(chosen, network, part, seed=seed)
+    told = f"{chosen.spec} reads {len(part):,} texts of {part.name}: {chosen.takes(len(part))}"
+    with working(say, told):
+        found = learnt_truth(chosen, network, part, seed=seed)
     found.save(out)
     if as_json:
         print_json({"words": str(out), "labels": found.labels, **found.facts})

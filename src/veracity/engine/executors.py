@@ -21,7 +21,7 @@ MOST_WORKERS = 8
 """So many processes at most unless more are asked for: each holds a model and its data."""
 
 
-def default_workers(jobs: int) -> int:
+def default_workers(jobs: int = MOST_WORKERS) -> int:
     """A process per core for trainings, since one training gains little from a second core."""
     return max(1, min(os.cpu_count() or 1, MOST_WORKERS, jobs))
 

@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 import tomllib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from ..core.errors import PluginError, RunError
 from ..core.files import written_whole
 from ..core.plugins import Plugin
+from ..engine.executors import Local, default_workers
 from ..results.findings import Findings
+
+Job = TypeVar("Job", bound=Hashable)
+Result = TypeVar("Result")
 
 SCALES = ("smoke", "laptop", "paper")
 
@@ -30,6 +34,42 @@ class Step:
 
 
 Watcher = Callable[[Any], None]
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is asked of an experiment, whichever it is."""
+
+    folder: Path
+    scale: str
+    sizes: Mapping[str, Any]
+    data: str | Path | None
+    seed: int
+    workers: int
+    watch: Watcher
+
+    @property
+    def watch_within(self) -> Watcher | None:
+        """For what tells more within a step: bars of several workers would overwrite each other."""
+        return self.watch if self.workers == 1 else None
+
+    def done(
+        self,
+        work: Callable[[Job], tuple[Job, Result]],
+        *stages: Sequence[Job],
+        said: Callable[[Job], str],
+        more: int = 0,
+    ) -> dict[Job, Result]:
+        """What became of each job; a stage begins when the one before it is done. So many more
+        steps are to follow."""
+        found: dict[Job, Result] = {}
+        steps = sum(map(len, stages)) + more
+        self.watch(Step(0, steps, "first steps"))
+        for stage in stages:
+            for job, result in Local(self.workers).map(work, stage):
+                found[job] = result
+                self.watch(Step(len(found), steps, said(job)))
+        return {job: found[job] for stage in stages for job in stage}
 
 
 class Recipe(Plugin, ABC):
@@ -53,7 +93,6 @@ class Recipe(Plugin, ABC):
         found: Mapping[str, Any] = {**cls.settings().get("always", {}), **scales[scale]}
         return found
 
-    @abstractmethod
     def run(
         self,
         folder: Path,
@@ -65,6 +104,15 @@ class Recipe(Plugin, ABC):
         watch: Watcher = lambda _: None,
     ) -> Findings:
         """Does what is not done yet, by default in a process per core, and says what was found."""
+        number = workers or default_workers()
+        order = Order(folder, scale, self.at_scale(scale), data, seed, number, watch)
+        findings = self.found(order)
+        findings.write(folder)
+        return findings
+
+    @abstractmethod
+    def found(self, order: Order) -> Findings:
+        """What a recipe adds: its steps, each done once, and what they show."""
 
 
 def done_once(

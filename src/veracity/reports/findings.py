@@ -60,8 +60,8 @@ def print_findings(console: Console, found: Findings) -> None:
             console.print(f"{escape(table.title)}: too wide for here, see the report")
             continue
         shown = Table(title=escape(table.title), title_justify="left")
-        for i, column in enumerate(table.columns):
-            shown.add_column(escape(column), justify="left" if i == 0 else "right")
+        for column, worded in zip(table.columns, table.worded, strict=True):
+            shown.add_column(escape(column), justify="left" if worded else "right")
         for name, cells in table.rows:
             shown.add_row(escape(printable(name)), *(_cell(c, table.unit) for c in cells))
         console.print(shown)

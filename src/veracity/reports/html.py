@@ -19,6 +19,7 @@ from ..results.verdicts import Verdict, verdicts
 from . import charts, plots
 from .agreement import AGREE, DISAGREE
 from .pages import rendered
+from .pairs import page_of
 from .scoreboard import (
     Board,
     baselines_of,
@@ -118,6 +119,11 @@ class _Page:
     @property
     def methods(self) -> list[str]:
         return methods_in_order(self.run)
+
+    def pairs(self, model: str) -> str:
+        """The page beside this one that shows texts and their twins; empty without one."""
+        path = page_of(self.run, model)
+        return path.name if path.exists() else ""
 
     def of(self, model: str) -> list[Standing]:
         return [s for s in self.standings if s.model == model]

@@ -49,10 +49,14 @@ def write_pair_pages(
     written = []
     for name in models:
         found = pairs_of(run, name, method or telling_method(run, name, standings))
-        own = PAGE if len(run.models) == 1 else f"pairs-{slug(name)}.html"
-        path = out or run.folder / own
+        path = out or page_of(run, name)
         written.append(write_pairs(found, path, robustness=robustness_of(run, name)))
     return written
+
+
+def page_of(run: Run, model: str) -> Path:
+    """Where the page of a run's model stands, if it was written."""
+    return run.folder / (PAGE if len(run.models) == 1 else f"pairs-{slug(model)}.html")
 
 
 def write_pairs(found: Pairs, path: Path, *, robustness: Robustness | None = None) -> Path:

@@ -70,6 +70,13 @@ class Table:
     rows: tuple[tuple[str, tuple[Cell | str | None, ...]], ...]
     unit: Literal["", "%"] = ""
 
+    @property
+    def worded(self) -> tuple[bool, ...]:
+        """Which columns hold words and no figure: the names of rows, and others."""
+        columns = ([cells[i] for _, cells in self.rows] for i in range(len(self.columns) - 1))
+        kinds = ({type(cell) for cell in column if cell is not None} for column in columns)
+        return (True, *(kind == {str} for kind in kinds))
+
 
 @dataclass(frozen=True)
 class Claim:

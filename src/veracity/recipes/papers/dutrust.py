@@ -21,13 +21,12 @@ from ...core.inputs import Text
 from ...data import Splits, load_data, sampled, split
 from ...data.lexicon import own_lexicon
 from ...engine.asking import probabilities
-from ...engine.executors import Local, default_workers
 from ...models import load_model
 from ...models.architectures import architectures
 from ...results.findings import Findings
 from ...results.robustness import is_twin, robustness
 from ...results.run import Run
-from ..recipe import Recipe, Step, Watcher, done_once
+from ..recipe import Order, Recipe, Watcher, done_once
 from . import _dutrust_findings as show
 from ._dutrust_findings import Found
 
@@ -94,18 +93,9 @@ class Dutrust(Recipe):
         if not self.courses or not set(self.courses) <= set(COURSES):
             raise ValueError(f"expected courses among {', '.join(COURSES)}; got {self.courses}")
 
-    def run(
-        self,
-        folder: Path,
-        *,
-        scale: str,
-        data: str | Path | None,
-        seed: int,
-        workers: int | None = None,
-        watch: Watcher = lambda _: None,
-    ) -> Findings:
-        sizes = self.at_scale(scale)
-        given = None if data is None else Path(data)
+    def found(self, order: Order) -> Findings:
+        sizes, seed = order.sizes, order.seed
+        given = None if order.data is None else Path(order.data)
         if given is not None and not given.is_dir():
             raise DataError(
                 f"{given}: expected a folder that holds some of "
@@ -130,19 +120,9 @@ class Dutrust(Recipe):
             for t in sorted(trials, key=lambda t: -_words(trials[t]))
             if _takes(sizes, TRIALS[t].course, m)
         ]
-        number = workers or default_workers(len(train))
-        work = _Work(parts, trials, folder, sizes, seed, watch if number == 1 else None)
-        found: dict[Job, Found] = {}
-        steps = len(train) + len(tries)
-        watch(Step(0, steps, "first models"))
-        for stage in (train, tries):
-            for job, result in Local(number).map(work, stage):
-                found[job] = result
-                watch(Step(len(found), steps, " ".join(job)))
-        found = {job: found[job] for job in (*train, *tries)}
-        findings = _findings(self, scale, given, sizes, seed, parts, trials, found)
-        findings.write(folder)
-        return findings
+        work = _Work(parts, trials, order.folder, sizes, seed, order.watch_within)
+        found = order.done(work, train, tries, said=" ".join)
+        return _findings(self, order.scale, given, sizes, seed, parts, trials, found)
 
 
 # ---- data -----------------------------------------------------------------------------------

@@ -22,14 +22,13 @@ from ...core.plugins import parse_spec
 from ...core.truths import WordSets
 from ...data import Splits, load_data, read_text, sampled, split
 from ...engine.asking import probabilities
-from ...engine.executors import Local, default_workers
 from ...metrics.relative_confidence import RelativeConfidence
 from ...metrics.truth_agreement import TruthAgreement
 from ...models import load_model
 from ...models.architectures import architectures
 from ...results.findings import Findings
 from ...truths import learnt_truth
-from ..recipe import Recipe, Step, Watcher, done_once
+from ..recipe import Order, Recipe, Step, Watcher, done_once
 from . import _idc_findings as show
 from ._idc_judging import Agreed, Found, confidences, method_agreement, people_agreement
 
@@ -58,18 +57,9 @@ class Idc(Recipe):
     validation: bool = False
     """Whether truths are learnt from validation texts too; the paper's counts hint at it (B22)."""
 
-    def run(
-        self,
-        folder: Path,
-        *,
-        scale: str,
-        data: str | Path | None,
-        seed: int,
-        workers: int | None = None,
-        watch: Watcher = lambda _: None,
-    ) -> Findings:
-        sizes = self.at_scale(scale)
-        source = STAND_IN if data is None else str(data)
+    def found(self, order: Order) -> Findings:
+        sizes, seed = order.sizes, order.seed
+        source = STAND_IN if order.data is None else str(order.data)
         texts = sampled(load_data(source), sizes.get("limit"), seed=seed)
         sides = {REVIEWS: split(texts, shares=sizes["shares"], seed=seed)}
         marked = None
@@ -78,24 +68,16 @@ class Idc(Recipe):
         # what takes longest goes first
         first = [(REVIEWS, "han"), *((s, what) for what in ("milp", "cnn") for s in sides)]
         second = [(s, what) for what in ("hybrid", "wga") for s in sides]
-        number = workers or default_workers(len(first))
-        steps = len(first) + len(second) + len(sides)
-        work = _Work(sides, folder, sizes, seed, self.validation, watch if number == 1 else None)
-        found: dict[Job, Found] = {}
-        watch(Step(0, steps, "models and truths"))
-        for stage in (first, second):
-            for job, result in Local(number).map(work, stage):
-                found[job] = result
-                watch(Step(len(found), steps, " ".join(job)))
-        agreed = work.methods_judged(number, watch)
-        watch(Step(len(found) + 1, steps, "methods"))
+        work = _Work(sides, order.folder, sizes, seed, self.validation, order.watch_within)
+        found = order.done(work, first, second, said=" ".join, more=len(sides))
+        steps = len(found) + len(sides)
+        agreed = work.methods_judged(order.workers, order.watch)
+        order.watch(Step(len(found) + 1, steps, "methods"))
         with_people = None
         if marked is not None:
             with_people = work.people_judged(marked)
-            watch(Step(steps, steps, "people"))
-        findings = _findings(self, scale, source, sizes, seed, sides, found, agreed, with_people)
-        findings.write(folder)
-        return findings
+            order.watch(Step(steps, steps, "people"))
+        return _findings(self, order.scale, source, sizes, seed, sides, found, agreed, with_people)
 
     def _marked(self, sizes: Mapping[str, Any], seed: int) -> tuple[Splits, Dataset]:
         """What truths for people are learnt from, and the reviews, marked by people, that they are

@@ -22,13 +22,12 @@ from ...core.inputs import FloatArray, Text
 from ...data import Splits, load_data, read_text
 from ...data.readers import read_table
 from ...data.splits import normalised, sampled
-from ...engine.executors import Local, default_workers
 from ...engine.seeds import generator
 from ...models.architecture import Training
 from ...models.architectures import architectures
 from ...results.findings import Findings
 from ...results.guarantees import Reliance, reliance
-from ..recipe import Recipe, Step, Watcher, done_once
+from ..recipe import Order, Recipe, Watcher, done_once
 from . import _planted_text_findings as show
 from ._planted_text_findings import KINDS, NAMES, Found
 
@@ -53,18 +52,9 @@ class PlantedText(Recipe):
 
     title: ClassVar[str] = "Planted ground truth: do methods find what the model must use?"
 
-    def run(
-        self,
-        folder: Path,
-        *,
-        scale: str,
-        data: str | Path | None,
-        seed: int,
-        workers: int | None = None,
-        watch: Watcher = lambda _: None,
-    ) -> Findings:
-        sizes = self.at_scale(scale)
-        source = STAND_IN if data is None else str(data)
+    def found(self, order: Order) -> Findings:
+        sizes, seed = order.sizes, order.seed
+        source = STAND_IN if order.data is None else str(order.data)
         texts = reviews(source, sum(sizes["sizes"]), sizes["words"], seed)
         plan = [
             *((name, "attention", float(i)) for name in DATASETS for i in range(sizes["runs"])),
@@ -75,17 +65,9 @@ class PlantedText(Recipe):
                 for rate in sizes["rates"][name]
             ),
         ]
-        number = workers or default_workers(len(plan))
-        work = _Work(texts, folder, sizes, seed, watch if number == 1 else None)
-        found: Steps = {}
-        watch(Step(0, len(plan), "first models"))
-        for which, result in Local(number).map(work, plan):
-            found[which] = result
-            watch(Step(len(found), len(plan), _said(which)))
-        found = {which: found[which] for which in plan}
-        findings = _findings(self, scale, source, texts, sizes, seed, found)
-        findings.write(folder)
-        return findings
+        work = _Work(texts, order.folder, sizes, seed, order.watch_within)
+        found = order.done(work, plan, said=_said)
+        return _findings(self, order.scale, source, texts, sizes, seed, found)
 
 
 # ---- data -----------------------------------------------------------------------------------
