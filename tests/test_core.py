@@ -115,6 +115,7 @@ def test_specs_print_and_parse() -> None:
         "lime(samples=5, bow=False)",
         "occlusion",
     ]
+    assert parse_spec("x(a=true, b=False, c=null)") == ("x", {"a": True, "b": False, "c": None})
     assert parse_spec("x(a=1, b=(1, 2), c=word)") == ("x", {"a": 1, "b": (1, 2), "c": "word"})
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from veracity.core.errors import DataError
+from veracity.core.errors import DataError, PluginError
 from veracity.core.examples import Dataset, Example
 from veracity.core.inputs import Text
 from veracity.core.truths import WordSets
@@ -54,7 +54,7 @@ def test_idc_runs_and_goes_on(marked: Path, tmp_path: Path, monkeypatch: Any) ->
     sources = {
         "wga": "gram_activation",
         "milp": f"integer_program({programme})",
-        "hybrid": f"hybrid({programme})",
+        "hybrid": "hybrid",
     }
     tiny = {
         **Idc.at_scale("smoke"),
@@ -68,7 +68,9 @@ def test_idc_runs_and_goes_on(marked: Path, tmp_path: Path, monkeypatch: Any) ->
         "people_truths": sources,
     }
     monkeypatch.setattr(Idc, "at_scale", classmethod(lambda cls, scale: tiny))
-    recipe = recipes.make(f"idc(people={str(marked)!r})")
+    # a truth learnt otherwise than the scale says
+    own = f"hybrid({programme}, scale=none)"
+    recipe = recipes.make(f"idc(people={str(marked)!r}, hybrid={own!r})")
     steps: list[Any] = []
 
     def go() -> Findings:
@@ -101,6 +103,10 @@ def test_idc_runs_and_goes_on(marked: Path, tmp_path: Path, monkeypatch: Any) ->
     assert 0.5 < mutual.value < 1 and wga.value > 0.1
     assert [f.names for f in first.figures] == [(), ("person 1", "person 2", "all")]
     assert len(first.claims) == 9
+    learnt = json.loads((tmp_path / "steps/people-hybrid/found.json").read_text())["found"]
+    assert "scale=none" in learnt["source"]
+    with pytest.raises(PluginError, match="gram_activation"):
+        recipes.make("idc(wga=gram_activaton)")
     # nothing is done again, and the same is found
     written = {f: f.stat().st_mtime_ns for f in (tmp_path / "steps").rglob("*") if f.is_file()}
     assert (steps[-1].done, steps[-1].total) == (11, 11)

@@ -67,6 +67,9 @@ def format_spec(name: str, values: dict[str, Any]) -> str:
     return f"{name}({', '.join(shown)})"
 
 
+_JSON_WORDS = {"true": True, "false": False, "null": None}
+
+
 def parse_spec(spec: str) -> tuple[str, dict[str, Any]]:
     """The name and settings that a text such as `lime(samples=500)` spells."""
     complaint = PluginError(
@@ -86,7 +89,8 @@ def parse_spec(spec: str) -> tuple[str, dict[str, Any]]:
         if keyword.arg is None:
             raise complaint
         if isinstance(keyword.value, ast.Name):
-            values[keyword.arg] = keyword.value.id
+            word = keyword.value.id
+            values[keyword.arg] = _JSON_WORDS.get(word, word)
             continue
         try:
             values[keyword.arg] = ast.literal_eval(keyword.value)

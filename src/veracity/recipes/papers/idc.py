@@ -27,7 +27,7 @@ from ...metrics.truth_agreement import TruthAgreement
 from ...models import load_model
 from ...models.architectures import architectures
 from ...results.findings import Findings
-from ...truths import learnt_truth
+from ...truths import learnt_truth, truths
 from ..recipe import Order, Recipe, Step, Watcher, done_once
 from . import _idc_findings as show
 from ._idc_judging import Agreed, Found, confidences, method_agreement, people_agreement
@@ -56,9 +56,23 @@ class Idc(Recipe):
     """Other reviews, as a file or a corpus, that the truths for people are learnt from."""
     validation: bool = False
     """Whether truths are learnt from validation texts too; the paper's counts hint at it (B22)."""
+    wga: str = ""
+    """Learn a truth otherwise than the scale says, such as 'gram_activation(scale=global_max)'."""
+    milp: str = ""
+    hybrid: str = ""
+
+    def __post_init__(self) -> None:
+        for what in TRUTHS:
+            if getattr(self, what):
+                truths.make(getattr(self, what))  # what is misspelt is told before anything else
 
     def found(self, order: Order) -> Findings:
-        sizes, seed = order.sizes, order.seed
+        seed = order.seed
+        own = {what: getattr(self, what) for what in TRUTHS if getattr(self, what)}
+        sizes = {
+            **order.sizes,
+            **{of: {**order.sizes[of], **own} for of in ("truths", "people_truths")},
+        }
         source = STAND_IN if order.data is None else str(order.data)
         texts = sampled(load_data(source), sizes.get("limit"), seed=seed)
         sides = {REVIEWS: split(texts, shares=sizes["shares"], seed=seed)}
