@@ -13,9 +13,11 @@ from veracity.auditing import audit
 from veracity.auditing.suspects import suspects
 from veracity.core.errors import DataError, ModelError
 from veracity.core.examples import UNLABELLED, Dataset, Example
+from veracity.data import Columns, load_data
 from veracity.reports.html import write_report
 from veracity.results.pairs import pairs_of
 from veracity.results.robustness import robustness
+from veracity.truths import learnt_truth
 
 
 @pytest.fixture
@@ -87,3 +89,14 @@ def test_suspects_and_models_that_disagree_are_refused(
 def test_labels_beside_none_are_told_apart(pairs: Dataset) -> None:
     assert not pairs.labelled
     assert dataclasses.replace(pairs, labels=("negative", "positive")).labelled
+
+
+def test_a_file_may_say_that_it_has_no_labels(tmp_path: Path) -> None:
+    path = tmp_path / "texts.csv"
+    path.write_text("text\na great film\na dull film\n")
+    with pytest.raises(DataError, match="label= if nobody labelled"):
+        load_data(path)
+    data = load_data(path, columns=Columns(label=""), labels=("bad", "good"))
+    assert (data.labels, len(data), data.labelled) == ((UNLABELLED,), 2, False)
+    with pytest.raises(DataError, match="learns from labels"):
+        learnt_truth("integer_program", None, data)

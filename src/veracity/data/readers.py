@@ -60,21 +60,23 @@ class Columns:
         return cls(**chosen)
 
     def check(self, seen: tuple[str, ...], where: str) -> None:
-        """Text (or tokens), label and every column that was asked for must be there."""
+        """Text (or tokens), label and every column that was asked for must be there; a label column
+        without a name says that there is none."""
         asked = {
             f.name: getattr(self, f.name)
             for f in dataclasses.fields(self)
             if getattr(self, f.name) != f.default and getattr(self, f.name)
         }
-        needed = {"label": self.label, **asked}
+        needed = {"label": self.label, **asked} if self.label else asked
         if self.tokens not in seen:
             needed["text"] = self.text
         for field, column in needed.items():
             if column not in seen:
+                none = ", or say label= if nobody labelled the texts" if field == "label" else ""
                 raise DataError(
                     f"{where}: expected a column {column!r} for the {field}; columns seen: "
                     f"{', '.join(seen) or 'none'}. Name yours with --columns {field}=… "
-                    f"(columns=Columns({field}=…)); {nearest(column, seen)}"
+                    f"(columns=Columns({field}=…)){none}; {nearest(column, seen)}"
                 )
 
 

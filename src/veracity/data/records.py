@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..core.errors import DataError
-from ..core.examples import Dataset, Example
+from ..core.examples import UNLABELLED, Dataset, Example
 from ..core.files import written_whole
 from ..core.inputs import BoolArray, Text
 from .readers import Columns, Row, Table
@@ -95,6 +95,8 @@ def read_records(
                 )
             first_line[name_of_row] = row.line
             values["id"] = name_of_row
+            if not columns.label:
+                values["label"] = UNLABELLED
             drafts.append(_draft(row, values, names, indexed, language, max_words))
             if any(values[field] in ([], "[]") for field in RATIONALES):
                 unmarked.append(row.line)
@@ -120,6 +122,8 @@ def _label_names(
     table: Table, columns: Columns, labels: Sequence[str] | None
 ) -> tuple[tuple[str, ...], bool]:
     """The names that are given, if any, and whether the rows number them instead."""
+    if not columns.label:
+        return (UNLABELLED,), False
     if labels is None:
         written = next((r.values.get(columns.labels) for r in table.rows), None)
         names = tuple(map(str, written)) if isinstance(written, list) else ()

@@ -20,6 +20,8 @@ def learnt_truth(
     source = truths.make(spec)
     if not len(train):
         raise DataError(f"{source.spec} learns from training data; {train.name} has no examples")
+    if not train.labelled:
+        raise DataError(f"{source.spec} learns from labels, and nobody labelled {train.name}")
     if model is not None and model.labels != train.labels:
         raise ModelError(
             f"expected a model with the labels of {train.name} ({', '.join(train.labels)}); this "
