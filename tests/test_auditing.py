@@ -129,7 +129,8 @@ def test_kill_and_resume(workers: int, small: Dataset, tmp_path: Path) -> None:
     out = tmp_path / "killed"
     command = [
         sys.executable, "-m", "veracity", "audit", "slow.py:answer", "data.jsonl",
-        "--methods", METHODS, "--metrics", "erasure", "--out", str(out), "--workers", str(workers), "--json",
+        "--methods", METHODS, "--metrics", "erasure", "--out", str(out),
+        "--workers", str(workers), "--json",
     ]  # fmt: skip
     process = subprocess.Popen(
         command,

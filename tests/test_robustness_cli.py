@@ -192,8 +192,10 @@ def test_augmented_training_is_compared_and_resumed(tmp_path: Path) -> None:
     assert "hand-made" in again.stdout and "pairs take no part" in again.stdout
     assert {p: p.stat().st_mtime_ns for p in kept} == kept  # nothing was trained anew
     assert json.loads((tmp_path / "a/augmentation.json").read_text("utf-8")) == {
-        k: v for k, v in found.items() if k != "found"
+        k: v for k, v in found.items() if k not in ("found", "report")
     }
+    page = (tmp_path / found["report"]).read_text("utf-8")
+    assert "Hand-made: differences by training" in page and "<svg" in page
     other = run(*asked, "--learning-rate", "0.1", cwd=tmp_path)
     assert other.returncode == 2 and "another way" in other.stderr
     elsewhere = run(*asked[:-6], "--out", ".", cwd=tmp_path)

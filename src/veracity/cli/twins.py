@@ -139,7 +139,7 @@ def augment(
     from ..auditing.augmentation import augmentation
     from ..data import sampled
     from ..models.architectures import architectures
-    from ..reports.pairs import print_augmentation
+    from ..reports.augmentation import print_augmentation, write_augmentation
     from ..results.augmentation import FILE
 
     made = architectures.make(architecture)
@@ -164,9 +164,11 @@ def augment(
             training=training,
             watch=bars.watch,
         )
+    page = write_augmentation(found, out)
     if as_json:
-        print_json({"found": str(out / FILE), **found.told()})
+        print_json({"found": str(out / FILE), "report": str(page), **found.told()})
         return
     console = stdout()
     print_augmentation(console, found)
     console.print(f"Models and figures: {out}", markup=False, soft_wrap=True)
+    console.print(f"Report: {page}", markup=False, soft_wrap=True)

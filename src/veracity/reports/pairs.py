@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from ..core.errors import PluginError
 from ..core.files import written_whole
 from ..core.plugins import nearest
-from ..results.augmentation import Augmentation
 from ..results.pairs import Pair, Pairs, Side, pairs_of, telling_method
 from ..results.robustness import UNTYPED, Robustness, Share, robustness_of
 from ..results.run import Run, slug
@@ -166,48 +165,3 @@ def _cell(share: Share) -> str:
     if not share.total:
         return "–"
     return f"{exact_percent(share.accuracy)} ({100 * share.low:.1f}–{100 * share.high:.1f})"
-
-
-def print_augmentation(console: Console, found: Augmentation) -> None:
-    """A row per kind of text: both accuracies, their difference, and whether it is luck."""
-    from rich.table import Table
-    from rich.text import Text as Line
-
-    console.print(
-        Line(
-            printable(
-                f"{found.architecture}, trained on {found.train_texts:,} texts of {found.train}, "
-                f"and on {found.added_texts:,} twins by {found.by} as well"
-            )
-        )
-    )
-    table = Table(title="accuracy and 95 % intervals", title_justify="left")
-    for name in ("tested on", "texts", "plain", "augmented", "difference", "p"):
-        table.add_column(name, justify="left" if name == "tested on" else "right")
-    for gain in found.gains:
-        table.add_row(
-            gain.name,
-            f"{gain.texts:,}",
-            *(exact_percent(rate.accuracy) for rate in (gain.plain, gain.augmented)),
-            f"{exact_percent(gain.difference, signed=True)} "
-            f"({100 * gain.low:+.1f} to {100 * gain.high:+.1f})".replace("-", "−"),
-            number(gain.p),
-        )
-    console.print(table)
-    for remark in _remarks(found):
-        console.print(Line(f"• {remark}"))
-
-
-def _remarks(found: Augmentation) -> list[str]:
-    said = []
-    if found.left_out:
-        said.append(f"{found.left_out:,} pairs take no part: their original is of type multiple")
-    if found.held_out:
-        said.append(f"{found.held_out:,} texts were kept from training: they are tested")
-    if found.seeds == 1:
-        said.append("one training of each kind: more of them (--seeds) tell what is luck")
-    else:
-        for gain in found.gains:
-            each = ", ".join(f"{100 * d:+.1f}" for d in gain.by_seed).replace("-", "−")
-            said.append(f"{gain.name}: differences by training {each}")
-    return said

@@ -1,0 +1,125 @@
+"""What training on pattern-made twins changed: on a page, and in a terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..results.augmentation import Augmentation, Rate
+from ..results.findings import Cell, Figure, Findings, Points, Table
+from .findings import write_findings
+from .showing import exact_percent, number, printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def write_augmentation(found: Augmentation, folder: Path) -> Path:
+    """The page beside the models."""
+    table = Table(
+        "Accuracy of both",
+        "The difference is that of augmented less plain on the same texts; intervals are of 95 % "
+        "over originals, p is of a paired test.",
+        ("tested on", "texts", "plain", "augmented", "difference", "p"),
+        tuple(
+            (
+                gain.name,
+                (
+                    f"{gain.texts:,}",
+                    *(_cell(rate) for rate in (gain.plain, gain.augmented)),
+                    Cell(gain.difference, low=gain.low, high=gain.high),
+                    number(gain.p),
+                ),
+            )
+            for gain in found.gains
+        ),
+        "%",
+    )
+    plot = Figure(
+        "Right answers",
+        "Bars with 95 % intervals over originals.",
+        "tested on",
+        "accuracy",
+        tuple(
+            Points(
+                name,
+                tuple(i + offset for i in range(len(found.gains))),
+                tuple(rate.accuracy for rate in rates),
+                low=tuple(rate.low for rate in rates),
+                high=tuple(rate.high for rate in rates),
+                bars=True,
+            )
+            for name, offset, rates in (
+                ("plain", -0.15, [gain.plain for gain in found.gains]),
+                ("augmented", 0.15, [gain.augmented for gain in found.gains]),
+            )
+        ),
+        tuple(gain.name for gain in found.gains),
+    )
+    asked = {
+        "trained": found.architecture,
+        "on": found.train,
+        "twins by": found.by,
+        "tested on": found.tested,
+        "pattern-made there by": found.tested_by,
+        "trainings of each kind": found.seeds,
+    }
+    page = Findings(
+        "augment",
+        "Does training on pattern-made twins help, and against whom?",
+        _lead(found),
+        asked,
+        (table,),
+        figures=(plot,),
+        notes=tuple(f"{remark[0].upper()}{remark[1:]}." for remark in _remarks(found)),
+    )
+    return write_findings(page, folder)
+
+
+def _cell(rate: Rate) -> Cell:
+    return Cell(rate.accuracy, low=rate.low, high=rate.high)
+
+
+def _lead(found: Augmentation) -> str:
+    return (
+        f"{found.architecture}, trained on {found.train_texts:,} texts of {found.train}, "
+        f"and on {found.added_texts:,} twins by {found.by} as well"
+    )
+
+
+def print_augmentation(console: Console, found: Augmentation) -> None:
+    """A row per kind of text: both accuracies, their difference, and whether it is luck."""
+    from rich.table import Table
+    from rich.text import Text as Line
+
+    console.print(Line(printable(_lead(found))))
+    table = Table(title="accuracy and 95 % intervals", title_justify="left")
+    for name in ("tested on", "texts", "plain", "augmented", "difference", "p"):
+        table.add_column(name, justify="left" if name == "tested on" else "right")
+    for gain in found.gains:
+        table.add_row(
+            gain.name,
+            f"{gain.texts:,}",
+            *(exact_percent(rate.accuracy) for rate in (gain.plain, gain.augmented)),
+            f"{exact_percent(gain.difference, signed=True)} "
+            f"({100 * gain.low:+.1f} to {100 * gain.high:+.1f})".replace("-", "−"),
+            number(gain.p),
+        )
+    console.print(table)
+    for remark in _remarks(found):
+        console.print(Line(f"• {remark}"))
+
+
+def _remarks(found: Augmentation) -> list[str]:
+    said = []
+    if found.left_out:
+        said.append(f"{found.left_out:,} pairs take no part: their original is of type multiple")
+    if found.held_out:
+        said.append(f"{found.held_out:,} texts were kept from training: they are tested")
+    if found.seeds == 1:
+        said.append("one training of each kind: more of them (--seeds) tell what is luck")
+    else:
+        for gain in found.gains:
+            each = ", ".join(f"{100 * d:+.1f}" for d in gain.by_seed).replace("-", "−")
+            said.append(f"{gain.name}: differences by training {each}")
+    return said
