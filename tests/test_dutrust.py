@@ -21,6 +21,7 @@ from veracity.recipes.papers import recipes
 from veracity.recipes.papers.dutrust import Course, Dutrust, shortened
 from veracity.reports.findings import write_findings
 from veracity.results.findings import Findings
+from veracity.results.robustness import paired_p
 
 # ---- data -----------------------------------------------------------------------------------
 
@@ -41,6 +42,20 @@ def test_texts_are_cut_with_what_is_marked_in_them() -> None:
     assert (first.id, first.input.words) == ("both", ("a", "b", "c"))
     assert [m.tolist() for m in first.truths["rationale"]] == [[True, False, False]]
     assert last.input.words == ("a",)
+
+
+def test_pairs_that_differ_behind_the_cut_are_left_out() -> None:
+    texts = {"o": "a b c d", "t": "a b c e", "o2": "a x", "t2": "a y"}
+    data = Dataset(
+        "d",
+        ("n", "p"),
+        tuple(
+            Example(i, Text.of_words(t.split()), i[0] == "t", {}, {"t": "o", "t2": "o2"}.get(i))
+            for i, t in texts.items()
+        ),
+    )
+    assert [e.id for e in shortened(data, 3)] == ["o2", "t2"]
+    assert len(shortened(data, 4)) == 4
 
 
 def test_the_published_tables_are_those_printed() -> None:
@@ -140,6 +155,52 @@ def test_models_are_compared_text_by_text() -> None:
     assert claim_of("more consistent than the encoder's", tried).verdict == "confirmed"
     swapped = {("t", "lstm"): tried["t", "encoder"], ("t", "encoder"): tried["t", "lstm"]}
     assert claim_of("more consistent than the encoder's", swapped).verdict == "not confirmed"
+
+
+def tried_twins(rights: Mapping[str, Mapping[str, bool]], **more: Any) -> Any:
+    """Steps of models by which texts they get right: `3` is an original, `3b` one of its twins."""
+    found = {}
+    for model, right in rights.items():
+        pairs = [(t[:-1], t) for t in right if not t.isdecimal()]
+        sides = [(right[o], right[t]) for o, t in pairs]
+        names = ((True, True), (True, False), (False, True), (False, False))
+        counts = dict(
+            zip(("both", "lost", "gained", "neither"), map(sides.count, names), strict=True)
+        )
+        own = [v for t, v in right.items() if t.isdecimal()]
+        share = {"correct": sum(own), "total": len(own)}
+        p = paired_p([o for o, _ in pairs], sides)
+        found["t", model] = {
+            **step({}, 0), "right": right, "robustness_pairs": pairs, **more,
+            "robustness": {**counts, "originals": share, "p": p},
+        }  # fmt: skip
+    return found
+
+
+def test_a_fall_is_that_of_the_pairs_which_are_tested() -> None:
+    # a thousand right originals have no twin; of forty pairs ten are gained and none is lost
+    right = {str(i): True for i in range(1000)} | {str(i): False for i in range(1000, 1040)}
+    right |= {f"{i}b": i < 1010 for i in range(1000, 1040)}
+    found = claim_of("worse on twins", tried_twins({"lstm": right}))
+    assert found.verdict == "not confirmed" and "-25.0%" in found.seen
+
+
+def test_a_model_may_do_worse_than_at_home() -> None:
+    right = {str(i): i < 50 for i in range(100)} | {f"{i}b": True for i in range(100)}
+    own = {("t", "lstm"): {"right": 90, "texts": 100}}
+    seen = list(show.claims(tried_twins({"lstm": right}), None, own))
+    (found,) = (c for c in seen if "own test set" in c.statement)
+    assert found.verdict == "confirmed" and "+40.0%" in found.seen
+
+
+@pytest.mark.parametrize(("helps", "verdict"), [(True, "confirmed"), (False, "open")])
+def test_pretraining_is_judged_by_type_within_originals(helps: bool, verdict: str) -> None:
+    twins = {f"{i}{kind}": kind for i in range(20) for kind in "nk"}
+    lstm = {str(i): True for i in range(20)} | dict.fromkeys(twins, False)
+    encoder = lstm | {t: helps for t, kind in twins.items() if kind == "n"}
+    types = {t: {"n": "negative", "k": "idr"}[kind] for t, kind in twins.items()}
+    tried = tried_twins({"lstm": lstm, "encoder": encoder}, adv_types=types)
+    assert claim_of("pretraining helps more", tried).verdict == verdict
 
 
 def test_training_on_twins_is_judged_by_what_it_changes() -> None:

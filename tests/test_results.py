@@ -13,7 +13,7 @@ from veracity.core.errors import RunError
 from veracity.core.files import written_whole
 from veracity.results.lines import Lines
 from veracity.results.run import Run, is_whole, slug
-from veracity.results.standings import across, compare, standings
+from veracity.results.standings import across, compare, compare_all, standings
 from veracity.results.statistics import (
     bootstrap_intervals,
     holm,
@@ -230,3 +230,23 @@ def test_lines_of_other_work_are_left_alone(tmp_path: Path) -> None:
     Lines(tmp_path / "out.jsonl", {"seed": 0}).open()
     with pytest.raises(RunError, match="other work"):
         Lines(tmp_path / "out.jsonl", {"seed": 1}).open()
+
+
+def test_nobody_beats_chance_where_both_were_scored_and_chance_was_better() -> None:
+    shared, alone = np.full((20, 1), 5.0), np.full((100, 1), np.nan)
+    chance = np.concatenate([np.full((20, 1), 6.0), np.zeros((100, 1))])
+    values = np.hstack([np.concatenate([shared, alone]), chance])
+    (found,) = compare_all({"q": values}, ["a", "random"], chance=["random"])
+    entry = next(e for e in found.entries if e.method == "a")
+    assert entry.mean == 5 > chance.mean() and entry.p_chance is not None
+    assert entry.p_chance < 0.05 and entry.better_than_chance is False
+
+
+def test_groups_change_sides_together() -> None:
+    values = [1.0] * 100 + [-1.0] * 30
+    groups = ["one"] * 100 + [str(i) for i in range(30)]
+    # the mean is above 0, and its test must be of that mean: one group of 31 tells nothing
+    assert np.mean(values) > 0.5 and sign_flip_test(values, groups) > 0.9
+    assert sign_flip_test(values) < 0.001
+    # the scale of differences does not matter
+    assert sign_flip_test([1e-13] * 10) == sign_flip_test([1e-3] * 10) == 2 / 1024

@@ -365,6 +365,17 @@ def test_ex_6_12_documents_that_contradict_each_other() -> None:
     assert "good" in learnt.words[1]
 
 
+def test_the_order_of_documents_does_not_matter() -> None:
+    rows = [("a b", 1), ("a b", 0), ("c d", 0), ("d c e", 1), ("e", 1)]
+    first, answer, _ = sets_of(rows)
+    turned, other, _ = sets_of(rows[::-1])
+    assert first == turned and answer.cost == other.cost
+    # documents that are left bare keep their places
+    conflict = [("good", 1), ("movie", 1), ("movie", 0), ("movie", 1)]
+    _, answer, _ = sets_of(conflict)
+    assert answer.bare == (2,)
+
+
 def test_ex_6_13_the_size_term() -> None:
     rows = [("good fine", 1), ("good", 1), ("bad", 0)]
     found, _, objective = sets_of(rows)
@@ -763,6 +774,12 @@ def test_words_that_the_model_does_not_read_are_left_out() -> None:
     assert (row["recall"], row["fn"]) == (1.0, 0.0)
     (all_,) = metrics.make("truth_agreement(cut=unimportant)").score([case])
     assert (all_["recall"], all_["fn"]) == (0.5, 1.0)
+    # nor are they called important, however little the words that are read count for
+    case = judged([-1.0, -2.0, 0.0, 0.0], [False, False, True, True], model=Short({}))
+    for binary in ("topk_ratio", "oracle_k", "threshold", "positive"):
+        spec = f"truth_agreement(cut=unimportant, binary={binary})"
+        (row,) = metrics.make(spec).score([case])
+        assert (row["tp"], row["fn"]) == (0.0, 2.0)
 
 
 def test_ex_5_14_relative_confidence() -> None:

@@ -24,6 +24,11 @@ class Example:
     partner: str | None = None
     facts: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def family(self) -> str:
+        """The original that this is or is a twin of: both say nearly the same."""
+        return self.id if self.partner is None else self.partner
+
 
 @dataclass(frozen=True)
 class Dataset:

@@ -50,12 +50,14 @@ class TruthAgreement(TruthMetric):
     def row(self, case: Case, masks: Sequence[BoolArray]) -> Row:
         known = np.logical_or.reduce(masks)
         read = len(known)
-        if isinstance(case.model, Cutting) and self.cut == "left_out":
+        if isinstance(case.model, Cutting):
             read = min(read, case.model.most_words or read)
         if not read or not (case.right or self.documents == "all"):
             return dict.fromkeys((*self.quantities, *COUNTS), float("nan"))
-        known = known[:read]
-        chosen = self.important(case.attribution.scores[:read], known)
+        if self.cut == "left_out":
+            known = known[:read]
+        chosen = np.zeros(len(known), dtype=np.bool_)
+        chosen[:read] = self.important(case.attribution.scores[:read], known)
         counts = dict(zip(COUNTS, counted(chosen, known), strict=True))
         return {**agreement(**counts), **counts}
 

@@ -8,13 +8,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..core.errors import DataError
 from ..core.examples import Dataset
 from ..core.files import written_whole
 from ..core.inputs import BoolArray, FloatArray, IntArray
-from .robustness import pair_of, paired_p, rate_interval
+from .robustness import paired_p, rate_interval
 from .statistics import grouped_interval, sign_flip_test
 
 FILE = "augmentation.json"
@@ -90,7 +88,7 @@ def gains_of(
     return tuple(
         _gain(
             name,
-            [pair_of(data.examples[i]) for i in places],
+            [data.examples[i].family for i in places],
             plain[:, places],
             augmented[:, places],
         )
@@ -106,10 +104,7 @@ def _gain(name: str, groups: Sequence[str], plain: BoolArray, augmented: BoolArr
         sides = [(bool(a), bool(b)) for a, b in zip(augmented[0], plain[0], strict=True)]
         p = paired_p(groups, sides)
     else:
-        places = {name: i for i, name in enumerate(dict.fromkeys(groups))}
-        group = np.array([places[name] for name in groups])
-        sums = np.bincount(group, weights=difference)
-        p = sign_flip_test(sums / np.bincount(group))
+        p = sign_flip_test(difference, groups)
     low, high = grouped_interval(difference, groups)
     return Gain(
         name,

@@ -163,7 +163,7 @@ def _by(fact: str, data: Dataset, right: BoolArray, some: BoolArray) -> tuple[Sh
 
 def share_of(name: str, data: Dataset, right: BoolArray, some: BoolArray) -> Share:
     places = np.flatnonzero(some)
-    groups = [pair_of(data.examples[i]) for i in places]
+    groups = [data.examples[i].family for i in places]
     limits = rate_interval(right[places].astype(np.float64), groups)
     return Share(name, int(right[places].sum()), len(places), *limits)
 
@@ -183,16 +183,9 @@ def rate_interval(right: FloatArray, groups: Sequence[str]) -> tuple[float, floa
     return wilson(rate * n / dependence, n / dependence)
 
 
-def pair_of(example: Example) -> str:
-    return example.id if example.partner is None else example.partner
-
-
 def paired_p(originals: Sequence[str], sides: Sequence[tuple[bool, bool]]) -> float:
     """Exact (McNemar) where each original is in one pair. Where it is in several, its pairs are not
-    independent: the mean differences of originals are tested instead."""
-    differences: dict[str, list[int]] = defaultdict(list)
-    for original, (before, after) in zip(originals, sides, strict=True):
-        differences[original].append(int(before) - int(after))
-    if all(len(d) == 1 for d in differences.values()):
+    independent: all of them change sides together."""
+    if len(set(originals)) == len(originals):
         return mcnemar(sides.count((True, False)), sides.count((False, True)))
-    return sign_flip_test([float(np.mean(d)) for d in differences.values()])
+    return sign_flip_test([float(before) - float(after) for before, after in sides], originals)

@@ -13,7 +13,7 @@ import numpy as np
 from ..core.errors import RunError
 from ..core.inputs import FloatArray
 from .run import Run
-from .statistics import bootstrap_intervals, holm, letter_groups, sign_flip_tests
+from .statistics import bootstrap_intervals, group_sums, holm, letter_groups, sign_flip_tests
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -70,6 +70,8 @@ class Column:
     methods: list[str]
     examples: list[str]
     values: FloatArray  # (examples, methods)
+    families: list[str]
+    """Examples of one family, such as a text and its twins, are no independent draws."""
 
 
 def standings(run: Run) -> list[Standing]:
@@ -100,8 +102,9 @@ def compare_all(
     """The same for several tables by name, which are corrected together."""
     info = {"better": better, "about": ""}
     columns = [
-        Column("", "", name, info, "", list(methods), [str(i) for i in range(len(v))], v)
+        Column("", "", name, info, "", list(methods), names, v, names)
         for name, v in tables.items()
+        for names in [[str(i) for i in range(len(v))]]
     ]
     return _compare(columns, chance)
 
@@ -132,8 +135,16 @@ def across(runs: Mapping[str, Run]) -> list[Standing]:
             place_of = {e: i for i, e in enumerate(column.examples)}
             values.append(column.values[[place_of[e] for e in common]])
         first = parts[0][1]
+        family = dict(zip(first.examples, first.families, strict=True))
         joined.append(
-            replace(first, model="", methods=methods, values=np.hstack(values), examples=common)
+            replace(
+                first,
+                model="",
+                methods=methods,
+                values=np.hstack(values),
+                examples=common,
+                families=[family[e] for e in common],
+            )
         )
     chance = [
         f"{label}/{model}/{e}"
@@ -151,6 +162,8 @@ def columns_of(run: Run, table: pa.Table, model: str) -> list[Column]:
 
     of_model = table.filter(pc.equal(table["model"], model))
     ids = {e: i for i, e in enumerate(sorted(set(of_model["example"].to_pylist())))}
+    family = {e.id: e.family for e in run.examples()}
+    families = [family.get(e, e) for e in ids]
     columns = []
     for metric, about in run.asked["metrics"].items():
         if about["of_model"]:
@@ -169,7 +182,9 @@ def columns_of(run: Run, table: pa.Table, model: str) -> list[Column]:
                 if explainer in place:
                     values[ids[example], place[explainer]] = value
             purpose = about["purpose"]
-            columns.append(Column(model, metric, name, info, purpose, methods, list(ids), values))
+            columns.append(
+                Column(model, metric, name, info, purpose, methods, list(ids), values, families)
+            )
     return columns
 
 
@@ -180,7 +195,15 @@ def _compare(columns: Sequence[Column], chance: Sequence[str]) -> list[Standing]
     family = sum(len(p) for p in pairs.values())
     # with fewer draws than this the smallest possible p-value could never pass the correction
     draws = max(10_000, math.ceil(2 * family / LEVEL))
-    differences = [c.values[:, i] - c.values[:, j] for c in directed for i, j in pairs[id(c)]]
+    differences = [
+        column
+        for c in directed
+        if pairs[id(c)]
+        for column in group_sums(
+            np.stack([c.values[:, i] - c.values[:, j] for i, j in pairs[id(c)]], axis=1),
+            c.families,
+        ).T
+    ]
     raw = np.ones(len(differences))
     for n in {len(d) for d in differences}:
         # all columns of one length share their random signs, which cost more than the sums
@@ -208,7 +231,7 @@ def _standing(column: Column, p: FloatArray | None, chance: Sequence[str]) -> St
     defined = (~np.isnan(values)).sum(axis=0)
     sums = np.nansum(values, axis=0)
     means = np.where(defined > 0, sums / np.maximum(defined, 1), np.nan)
-    bounds = bootstrap_intervals(values)
+    bounds = bootstrap_intervals(values, column.families)
     better = column.info["better"]
     direction = -1.0 if better == "lower" else 1.0
     ranked = np.where(np.isnan(means), -np.inf, direction * means)
@@ -226,6 +249,7 @@ def _standing(column: Column, p: FloatArray | None, chance: Sequence[str]) -> St
         ahead = best is None or _mean_difference(values[:, best], values[:, i]) * direction > 0
         p_best = 1.0 if p is None or best is None else float(p[i, best])
         p_chance = None if p is None or base is None or i == base else float(p[i, base])
+        above = base is not None and _mean_difference(values[:, i], values[:, base]) * direction > 0
         entries.append(
             Entry(
                 method=methods[i],
@@ -247,7 +271,7 @@ def _standing(column: Column, p: FloatArray | None, chance: Sequence[str]) -> St
                 ),
                 better_than_chance=None
                 if p_chance is None or base is None or not defined[i]
-                else bool(p_chance < LEVEL and ranked[i] > ranked[base]),
+                else bool(p_chance < LEVEL and ranked[i] > ranked[base] and above),
             )
         )
     return Standing(

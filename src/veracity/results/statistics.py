@@ -17,12 +17,19 @@ _CHUNK = 500
 
 
 def bootstrap_intervals(
-    values: FloatArray, *, draws: int = 2000, level: float = 0.95, seed: int = 0
+    values: FloatArray,
+    groups: Sequence[str] | None = None,
+    *,
+    draws: int = 2000,
+    level: float = 0.95,
+    seed: int = 0,
 ) -> FloatArray:
-    """Percentile intervals of the column means; NaN entries are left out. (n, k) → (k, 2)"""
-    n, k = values.shape
-    defined = ~np.isnan(values)
-    filled = np.where(defined, values, 0.0)
+    """Percentile intervals of the column means; NaN entries are left out. Rows of one group, such
+    as the twins of one original, are no independent draws: groups are drawn whole. (n, k) → (k, 2)
+    """
+    filled = group_sums(values, groups)
+    defined = group_sums((~np.isnan(values)).astype(np.float64), groups)
+    n, k = filled.shape
     rng = np.random.default_rng(seed)
     found = np.full((draws, k), np.nan)
     for start in range(0, draws if n else 0, _CHUNK):
@@ -32,6 +39,18 @@ def bootstrap_intervals(
         with np.errstate(invalid="ignore"):
             found[start:stop] = (weights @ filled) / counts
     return percentiles(found, level)
+
+
+def group_sums(values: FloatArray, groups: Sequence[str] | None) -> FloatArray:
+    """Sums of the rows of each group, in the order in which groups are met; NaN adds nothing.
+    (n, k) → (groups, k)"""
+    filled = np.nan_to_num(np.asarray(values, dtype=np.float64), nan=0.0)
+    if groups is None:
+        return filled
+    places = {name: i for i, name in enumerate(dict.fromkeys(groups))}
+    sums = np.zeros((len(places), filled.shape[1]))
+    np.add.at(sums, [places[name] for name in groups], filled)
+    return sums
 
 
 def resampled_sums(counts: FloatArray, *, draws: int = 1000, seed: int = 0) -> FloatArray:
@@ -82,22 +101,8 @@ def cluster_intervals(
 def grouped_interval(
     values: FloatArray, groups: Sequence[str], *, draws: int = 2000, level: float = 0.95
 ) -> tuple[float, float]:
-    """The percentile interval of a mean over texts where those of one group, such as the twins of
-    one original, are no independent draws: groups are drawn whole. (n,)"""
-    places = {name: i for i, name in enumerate(dict.fromkeys(groups))}
-    member = np.array([places[name] for name in groups], dtype=np.int64)
-    sums = np.bincount(member, weights=values, minlength=len(places))
-    counts = np.bincount(member, minlength=len(places))
-    n = len(places)
-    if not n:
-        return math.nan, math.nan
-    rng = np.random.default_rng(0)
-    found = np.empty((draws, 1))
-    for start in range(0, draws, _CHUNK):
-        stop = min(start + _CHUNK, draws)
-        weights = rng.multinomial(n, np.full(n, 1 / n), size=stop - start).astype(float)
-        found[start:stop, 0] = (weights @ sums) / (weights @ counts)
-    low, high = percentiles(found, level)[0]
+    """The interval of one mean over rows that come in groups. (n,)"""
+    ((low, high),) = bootstrap_intervals(values[:, None], groups, draws=draws, level=level)
     return float(low), float(high)
 
 
@@ -132,14 +137,27 @@ def mcnemar(one: int, other: int) -> float:
     return min(1.0, 2 * float(binom.cdf(min(one, other), one + other, 0.5)))
 
 
-def sign_flip_test(differences: Sequence[float] | FloatArray, *, draws: int = 10_000) -> float:
+def sign_flip_test(
+    differences: Sequence[float] | FloatArray,
+    groups: Sequence[str] | None = None,
+    *,
+    draws: int = 10_000,
+) -> float:
     """Two-sided paired permutation test: exact for few differences, sampled for many."""
-    return float(sign_flip_tests(np.asarray(differences, dtype=float)[:, None], draws=draws)[0])
+    column = np.asarray(differences, dtype=float)[:, None]
+    return float(sign_flip_tests(column, groups, draws=draws)[0])
 
 
-def sign_flip_tests(differences: FloatArray, *, draws: int = 10_000, seed: int = 0) -> FloatArray:
-    """One p-value per column of differences; NaN pairs carry no information. (n, k) → (k,)"""
-    filled = np.nan_to_num(np.asarray(differences, dtype=float), nan=0.0)
+def sign_flip_tests(
+    differences: FloatArray,
+    groups: Sequence[str] | None = None,
+    *,
+    draws: int = 10_000,
+    seed: int = 0,
+) -> FloatArray:
+    """One p-value per column of differences; NaN pairs carry no information. Rows of one group keep
+    or change their signs together, so that the test is of the mean over all rows. (n, k) → (k,)"""
+    filled = group_sums(differences, groups)
     n, k = filled.shape
     nonzero = (filled != 0).sum(axis=0)
     few = nonzero <= EXACT_UP_TO
@@ -147,11 +165,11 @@ def sign_flip_tests(differences: FloatArray, *, draws: int = 10_000, seed: int =
     for column in np.flatnonzero(few & (nonzero > 0)):
         d = filled[filled[:, column] != 0, column]
         signs = np.array(list(itertools.product((1.0, -1.0), repeat=len(d))))
-        p[column] = np.mean(np.abs(signs @ d) >= _reached(abs(d.sum())))
+        p[column] = np.mean(np.abs(signs @ d) >= _reached(d))
     many = np.flatnonzero(~few)
     if len(many):
         d = filled[:, many]
-        reached = _reached(np.abs(d.sum(axis=0)))
+        reached = _reached(d)
         rng = np.random.default_rng(seed)
         hits = np.zeros(len(many))
         for start in range(0, draws, _CHUNK):
@@ -162,9 +180,11 @@ def sign_flip_tests(differences: FloatArray, *, draws: int = 10_000, seed: int =
     return p
 
 
-def _reached(total: FloatArray | float) -> FloatArray | float:
-    """A margin for rounding, so that the observed pattern always counts as reaching itself."""
-    return total - 1e-12 * np.maximum(1.0, total)
+def _reached(differences: FloatArray) -> FloatArray:
+    """The size of the sum less a margin for rounding, so that the observed pattern always counts as
+    reaching itself. (n, …) → (…)"""
+    found: FloatArray = np.abs(differences.sum(axis=0)) - 1e-12 * np.abs(differences).sum(axis=0)
+    return found
 
 
 def holm(p_values: Sequence[float] | FloatArray) -> FloatArray:

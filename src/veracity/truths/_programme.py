@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -124,15 +124,21 @@ def decisive_words(
 ) -> tuple[tuple[frozenset[str], ...], Answer]:
     """A set per label, none sharing a word: one word at least of each document is in the set of
     its label, and as few as can be in the set of another."""
+    # where sets are equally good, which are found must not hang on the order of documents
+    order = sorted(range(len(documents)), key=lambda i: (labels[i], sorted(documents[i])))
     cover, columns = as_cover(
-        documents, labels, n_labels, vocabulary=vocabulary, size_term=size_term
+        [documents[i] for i in order],
+        [labels[i] for i in order],
+        n_labels,
+        vocabulary=vocabulary,
+        size_term=size_term,
     )
     answer = covered(
         cover, seconds=seconds, penalty=penalty * len(documents), rng=rng, solver=solver
     )
     chosen = [columns[i] for i in np.flatnonzero(answer.chosen)]
     sets = tuple(frozenset(w for w, of in chosen if of == c) for c in range(n_labels))
-    return sets, answer
+    return sets, replace(answer, bare=tuple(sorted(order[i] for i in answer.bare)))
 
 
 def as_cover(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ...results.findings import Cell, Claim, Figure, Points, Table, Verdict
@@ -291,7 +291,7 @@ def method_claims(found: Found) -> Iterator[Claim]:
     over = [d for d in every if d["other"] == SALIENCY]
     if over:
         yield _all_above(
-            "Under all three truths LRP, DeepLIFT, Grad-CAM and IG agree better than saliency.",
+            f"Under all three truths {_names(d['one'] for d in over)} agree better than saliency.",
             over,
         )
     attention = [d for d in every if (d["one"], d["other"]) == (SALIENCY, ATTENTION)]
@@ -307,6 +307,13 @@ def method_claims(found: Found) -> Iterator[Claim]:
         yield _margin_claim(four, found["agreement"])
     yield _half_claim(found["half"])
     yield from _confidence_claims(found["confidence"])
+
+
+def _names(methods: Iterable[str]) -> str:
+    """The methods that were compared, as the paper calls them."""
+    seen = set(methods)
+    *most, last = [METHODS[m] for m in FIRST_FOUR if m in seen]
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def _as_first(found: Found, method: str) -> Found:
@@ -352,7 +359,8 @@ def _margin_claim(pairs: Sequence[Found], agreement: Found) -> Claim:
     told = sum(d["p"] < SURE for d in pairs)
     widest = max(pairs, key=lambda d: abs(d["interval"][0]))
     return Claim(
-        "LRP, DeepLIFT, Grad-CAM and IG differ only by about a margin of error.",
+        f"{_names(d[k] for d in pairs for k in ('one', 'other'))} differ only by about a margin "
+        "of error.",
         verdict(len(inside) == len(pairs), bool(beyond)),
         f"{len(inside)} of {len(pairs)} differences are within the margin of one kappa; the widest "
         f"is {_pair(widest)} at a margin of {margin(widest):.3f}. A paired test on the same texts, "
@@ -417,15 +425,16 @@ def people_claims(found: Found) -> Iterator[Claim]:
         + ".",
     )
     above = {p: d for p, d in found["above_mutual"]["wga"].items() if p != "all"}
+    sure = {p for p, q in found["above_mutual_p"].items() if q < SURE}
     yield Claim(
         "WGA agrees with some people better than they agree with each other.",
         verdict(
-            any(low > 0 for _, low, _ in above.values()),
-            all(high < 0 for _, _, high in above.values()),
+            any(p in sure and value > 0 for p, (value, _, _) in above.items()),
+            all(p in sure and value < 0 for p, (value, _, _) in above.items()),
         ),
         f"people agree at {found['mutual'][0]:.2f}; WGA's kappa less that is "
         + ", ".join(f"{_said(d)} with {p}" for p, d in above.items())
-        + ".",
+        + " (the verdict counts each person as a look).",
     )
 
 

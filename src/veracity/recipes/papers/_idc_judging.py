@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, permutations
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -262,28 +262,41 @@ def people_agreement(
     seed: int,
 ) -> Found:
     """Each truth against each person, in the order in which a review names them, against all of
-    them together, and people against each other, both ways round."""
+    them together, and people against each other: the mean kappa of two of them."""
     most = max(map(len, marks))
     named = [i for i in range(most) if sum(len(m) > i for m in marks) >= len(marks) / 2]
     counts = np.zeros((len(marks), len(truths), most, 4))
-    mutual = np.zeros((len(marks), 4))
+    couples = list(combinations(named, 2))
+    mutual = np.zeros((len(marks), len(couples), 4))
     for review, people in enumerate(marks):
         for t, held in enumerate(truths.values()):
             for i, mark in enumerate(people):
                 counts[review, t, i] = counted(mark, held[review])
-        for one, other in permutations(people, 2):
-            mutual[review] += counted(one, other)
+        for i, (one, other) in enumerate(couples):
+            if other < len(people):
+                mutual[review, i] = counted(people[one], people[other])
     persons = [f"person {i + 1}" for i in named] + ["all"]
     of_person = np.concatenate(
         [counts[:, :, named], counts.sum(axis=2, keepdims=True)], axis=2
     )  # (reviews, truths, persons, 4)
     columns = np.concatenate(
-        [of_person.reshape(len(marks), -1, 4), mutual[:, None]], axis=1
-    )  # (reviews, truths * persons + 1, 4)
-    drawn = pooled(resampled(columns, draws=draws, seed=seed))
-    kappas = pooled(columns.sum(axis=0))
+        [of_person.reshape(len(marks), -1, 4), mutual], axis=1
+    )  # (reviews, truths * persons + couples, 4)
+
+    def figures(sums: FloatArray) -> FloatArray:
+        """Kappas of truths with persons, and last that of people with each other. (…, columns)"""
+        found = pooled(sums)
+        own, between = np.split(found, [len(truths) * len(persons)], axis=-1)
+        known = (~np.isnan(between)).sum(axis=-1, keepdims=True)
+        total = np.nansum(between, axis=-1, keepdims=True)
+        mean = np.where(known > 0, total / np.maximum(known, 1), np.nan)
+        return np.concatenate([own, mean], axis=-1)
+
+    drawn = figures(resampled(columns, draws=draws, seed=seed))
+    kappas = figures(columns.sum(axis=0))
     rows = with_ends(kappas, drawn)
-    below = with_ends(kappas[:-1] - kappas[-1], drawn[:, :-1] - drawn[:, -1:])
+    beyond = drawn[:, :-1] - drawn[:, -1:]
+    below = with_ends(kappas[:-1] - kappas[-1], beyond)
     found: Found = {
         "reviews": len(marks),
         "marks": sum(map(len, marks)),
@@ -297,6 +310,10 @@ def people_agreement(
         found["kappa"][truth] = dict(zip(persons, rows[at], strict=True))
         found["above_mutual"][truth] = dict(zip(persons, below[at], strict=True))
     names = list(truths)
+    first = names.index("wga") * len(persons)
+    # each person is a look of its own
+    p = holm(resampling_tests(beyond[:, first : first + len(persons) - 1]))
+    found["above_mutual_p"] = dict(zip(persons, p.tolist(), strict=False))
     pairs = [("all", "wga", other) for other in names if other != "wga"]
     tests = pooled(resampled(of_person[:, :, -1], draws=test_draws, seed=seed))
     whole = pooled(of_person[:, :, -1].sum(axis=0))
