@@ -100,6 +100,13 @@ def read_records(
             drafts.append(_draft(row, values, names, indexed, language, max_words))
             if any(values[field] in ([], "[]") for field in RATIONALES):
                 unmarked.append(row.line)
+            if (
+                values["text"]
+                and values["tokens"]
+                and values["text"] != drafts[-1].example.input.text
+            ):
+                message = "the text does not hold the tokens in this order: the tokens are read"
+                faults.append(Fault(row.line, message, "warning"))
         except ValueError as error:
             faults.append(Fault(row.line, str(error)))
             if isinstance(values["rel_ids"], list):
