@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from commands import run_command
-from veracity.changes import changed, changes
+from veracity.changes import attacked, changed, changes
 from veracity.changes._attack import PATTERN, Attack
 from veracity.changes._editing import NEW, replaced, without
 from veracity.core.errors import DataError, PluginError
@@ -212,6 +213,37 @@ def test_negation_denies_the_one_opinion(text: str, twin: str | None) -> None:
     made = changed(one(text), "negation", seed=0)
     assert [e.input.text for e in twins(made)] == ([twin] if twin else [])
     assert [e.label for e in twins(made)] == ([0] if twin else [])
+
+
+def test_negation_denies_only_what_the_label_says() -> None:
+    rows = [
+        ("the film is great", 1),
+        ("the film is lovely", 1),
+        ("the plot is dull", 0),
+        ("the game is more fun than the film", 0),
+        ("服务好房间脏乱差", 0),
+    ]
+    data = Dataset(
+        "few",
+        ("b", "a"),  # names tell nothing, and the order might be either
+        tuple(Example(str(i), read_text(t), y) for i, (t, y) in enumerate(rows)),
+    )
+    assert {e.partner for e in twins(changed(data, "negation"))} == {"0", "1", "2"}
+    turned = replace(data, examples=tuple(replace(e, label=1 - e.label) for e in data))
+    assert {e.partner for e in twins(changed(turned, "negation"))} == {"0", "1", "2"}
+
+
+def test_other_languages_are_left_alone() -> None:
+    for text in ("هذا فيلم جيد جدا", "очень хороший фильм", "。。。", "..."):
+        for name in ATTACKS:
+            assert not twins(changed(one(text), name)), (text, name)
+    assert twins(changed(one("un film très réussi"), "but_clause"))
+
+
+@pytest.mark.parametrize(("by", "said"), [("", "got none"), ("keyboard, keyboard", "named twice")])
+def test_patterns_are_named_and_named_once(by: str, said: str) -> None:
+    with pytest.raises(PluginError, match=said):
+        attacked(one(ENGLISH), by)
 
 
 def test_negation_needs_two_labels() -> None:

@@ -208,3 +208,43 @@ def test_augmentation_needs_pairs_that_people_wrote(tmp_path: Path) -> None:
     result = run(*asked, cwd=tmp_path)
     assert result.returncode == 2 and "it holds no pair" in result.stderr
     assert not (tmp_path / "a").exists()
+
+
+def test_pairs_without_labels_are_audited_and_not_judged(place: Path) -> None:
+    rows = ({k: v for k, v in row.items() if k != "label"} for row in ROWS)
+    lines(place / "nolabels.jsonl", *rows)
+    asked = ("nolabels.jsonl", "--columns", "label=")
+    methods = ("--methods", "random_scores, occlusion", "--out", "u")
+    found = told(run("audit", "words:predict", *asked, *methods, "--json", cwd=place))
+    assert found["pages"] == ["u/pairs.html"]
+    page = (place / "u/pairs.html").read_text("utf-8")
+    assert 'id="accuracy"' not in page and "one answer is wrong" not in page
+    assert "map" in {s["name"] for s in found["standings"]}
+    reviews(place)
+    for verb in (
+        ("robustness", "words:predict", *asked),
+        ("augment", TRAINED, "train.jsonl", *asked, "--by", "keyboard", "--out", "n"),
+    ):
+        refused = run(*verb, cwd=place)
+        assert refused.returncode == 2 and "has no labels" in refused.stderr
+
+
+def test_a_report_is_never_written_over_other_files(place: Path) -> None:
+    lines(place / "mine.csv", {"dear": "data"})
+    told(run("audit", "words:predict", "pairs.jsonl", "--methods", "occlusion", "--out", "o",
+             "--json", cwd=place))  # fmt: skip
+    for more in ((), ("--pairs",)):
+        refused = run("report", "o", *more, "--out", "mine.csv", cwd=place)
+        assert refused.returncode == 2 and "no page of ours" in refused.stderr
+        assert run("report", "o", *more, "--out", "o/run.json", cwd=place).returncode == 2
+        for _ in range(2):  # a page of ours may be made anew
+            assert run("report", "o", *more, "--out", "p.html", cwd=place).returncode == 0
+    assert "dear" in (place / "mine.csv").read_text("utf-8")
+
+
+def test_twins_of_patterns_alone_are_not_hand_made(place: Path) -> None:
+    reviews(place)
+    run("data", "attack", "train.jsonl", "--by", "keyboard", "--out", "made.jsonl", cwd=place)
+    asked = ("augment", TRAINED, "train.jsonl", "made.jsonl", "--by", "keyboard", "--out", "m")
+    refused = run(*asked, cwd=place)
+    assert refused.returncode == 2 and "made by patterns" in refused.stderr

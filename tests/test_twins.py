@@ -832,7 +832,7 @@ def test_the_page_shows_both_texts_and_escapes_everything(
         assert e.input.text in said
     assert "Entered the top words" in said and "one answer is wrong" in said
     assert page.index("o2 → t2") < page.index("o1 → t1")
-    assert "Marked by people: great great" in said
+    assert "Marked: great great" in said
     assert "originals3 of 3" in said
     assert "http" not in re.sub(r'http-equiv="[^"]*"', "", page)
     plain = pairs_page(found)

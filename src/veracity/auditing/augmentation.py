@@ -22,7 +22,7 @@ from ..data.splits import normalised
 from ..engine.asking import probabilities
 from ..models.architectures import architectures
 from ..results.augmentation import FILE, Augmentation, gains_of
-from .labels import fit_labels
+from .labels import fit_labels, fit_labels_to
 from .training import trained_once
 
 if TYPE_CHECKING:
@@ -66,8 +66,10 @@ def augmentation(
         raise DataError(f"expected at least one training, got {seeds}")
     made = architectures.make(architecture)
     trains, tries = split_specs(by), split_specs(tested_by) or split_specs(by)
-    tested = _tested(load_data(twins), tries, seed)
-    given = load_data(train)
+    given, wanted = load_data(train), load_data(twins)
+    if not wanted.labelled:
+        raise DataError(f"{wanted.name} has no labels, so nobody knows which answers are right")
+    tested = _tested(fit_labels_to(wanted, given.name, given.labels), tries, seed)
     parts, held_out = _without(split(given, seed=seed), tested.data)
     more = attacked(parts.train, trains, seed=seed)
     folder = Path(out)
@@ -107,10 +109,16 @@ def _tested(data: Dataset, patterns: Sequence[str], seed: int) -> _Tested:
     by_hand = [(o, t) for o, t in data.pairs if PATTERN not in t.facts]
     kept = [(o, t) for o, t in by_hand if o.facts.get("sentiment_type", "single") in TAKING_PART]
     if not kept:
-        why = "all originals have several sentiments" if by_hand else "it holds no pair"
+        why = (
+            "all originals have several sentiments"
+            if by_hand
+            else "all its twins were made by patterns"
+            if data.pairs
+            else "it holds no pair. Give originals their twins' ids in rel_ids, or twins their "
+            "original's in partner"
+        )
         raise DataError(
-            f"{data.name}: expected pairs of an original and a twin that somebody wrote; {why}. "
-            "Give originals their twins' ids in rel_ids, or twins their original's in partner"
+            f"{data.name}: expected pairs of an original and a twin that somebody wrote; {why}"
         )
     originals = tuple({o.id: o for o, _ in kept}.values())
     patterned = attacked(replace(data, examples=originals), patterns, seed=seed)

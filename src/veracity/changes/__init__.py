@@ -29,8 +29,12 @@ def attacked(data: Dataset, by: str | Sequence[str], *, seed: int = 0) -> Datase
     from ._attack import Attack
 
     steps = [changes.make(spec) for spec in split_specs(by)]
+    able = ", ".join(n for n in changes.names() if issubclass(changes.get(n), Attack))
+    if not steps:
+        raise PluginError(f"expected patterns that make twins, got none; there are: {able}")
     for step in steps:
         if not isinstance(step, Attack):
-            able = [n for n in changes.names() if issubclass(changes.get(n), Attack)]
-            raise PluginError(f"{step.spec} makes no twins; those that do: {', '.join(able)}")
+            raise PluginError(f"{step.spec} makes no twins; those that do: {able}")
+        if steps.count(step) > 1:
+            raise PluginError(f"{step.spec} is named twice; for more twins say copies=2")
     return changed(data, steps, seed=seed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -14,6 +14,7 @@ from ..core.errors import DataError
 from ..core.examples import Dataset, Example
 from ..core.inputs import BoolArray, Text
 from ..data.records import FACTS
+from ..data.words import is_chinese
 from ..engine.seeds import generator
 from ._editing import Edit, respelt
 
@@ -56,6 +57,10 @@ class Attack(Change):
         """The text after the pattern, or nothing if it offers no place; marked words are those
         that a rationale needs."""
 
+    def takes(self, data: Dataset) -> Callable[[Example], bool]:
+        """Whether the pattern may be trusted with an original of these data."""
+        return lambda _: True
+
     def changed(self, data: Dataset, *, seed: int) -> Dataset:
         if self.flips and len(data.labels) != 2:
             raise DataError(
@@ -63,6 +68,7 @@ class Attack(Change):
                 f"{', '.join(data.labels)}"
             )
         ids = {e.id for e in data}
+        takes = self.takes(data)
         made: list[Example] = []
         for e in data:
             twin = e.partner is not None or e.facts.get("sample_type") == "adv"
@@ -70,7 +76,8 @@ class Attack(Change):
                 made.append(e)
                 continue
             made.append(replace(e, facts={"sample_type": "ori", **e.facts}))
-            if not self.only or e.facts.get("sentiment_type") in self.only:
+            wanted = not self.only or e.facts.get("sentiment_type") in self.only
+            if wanted and is_understood(e.input.text) and takes(e):
                 made += self._twins(e, ids, seed)
         return replace(data, examples=tuple(made))
 
@@ -136,6 +143,13 @@ class WordAttack(Attack):
         count = max(1, round(self.share * len(places)))
         chosen = [places[i] for i in sorted(rng.permutation(len(places))[:count])]
         return respelt(text, {i: options[i][int(rng.integers(len(options[i])))] for i in chosen})
+
+
+def is_understood(text: str) -> bool:
+    """Whether a text is Chinese, or written in Latin letters as English is: what we would add to
+    others is no language of theirs."""
+    letters = [c for c in text if c.isalpha()]
+    return is_chinese(text) or 2 * sum(c.isascii() for c in letters) > len(letters)
 
 
 def _free_name(original: str, attack: Attack, ids: set[str]) -> str:

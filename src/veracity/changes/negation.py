@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from ..core.examples import Dataset, Example
 from ..core.inputs import BoolArray, Text
 from ..data.lexicon import listed
 from ..data.words import is_chinese, read_text
@@ -23,7 +25,8 @@ DEGREES = frozenset(listed("很 非常 特别 太 真 挺 十分 比较 都 最 
 
 @dataclass(frozen=True)
 class Negation(Attack):
-    """Denies a text's one opinion, so that the label flips; texts that say more stay alone.
+    """Denies a text's one opinion, so that the label flips; texts that say more stay alone, and so
+    do those whose opinion is not that of their label.
 
     A text qualifies if it has emotional words that we know, denies and contrasts nothing, and one
     verb that can be denied (English) stands before all of them with no punctuation between; a
@@ -32,6 +35,23 @@ class Negation(Attack):
 
     adv_type: ClassVar[str] = "negative"
     flips: ClassVar[bool] = True
+
+    def takes(self, data: Dataset) -> Callable[[Example], bool]:
+        """Texts whose opinion is that of their label: what else was denied would not turn it."""
+        said: dict[int, list[int]] = {label: [] for label in range(len(data.labels))}
+        for e in data:
+            if found := sum(opinions(e.input).values()):
+                said[e.label].append(found)
+        # which label praises is learnt: names do not tell, and numbers may mean anything
+        means = {label: float(np.mean(found)) for label, found in said.items() if found}
+        middle = float(np.mean(list(means.values()))) if len(means) > 1 else 0.0
+        praise = {label: mean > middle for label, mean in means.items()}
+
+        def takes(example: Example) -> bool:
+            found = sum(opinions(example.input).values())
+            return found != 0 and (found > 0) == praise[example.label]
+
+        return takes
 
     def rewritten(self, text: Text, marked: BoolArray, rng: np.random.Generator) -> Edit | None:
         found = opinions(text)

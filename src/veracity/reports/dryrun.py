@@ -15,7 +15,6 @@ from markupsafe import Markup
 
 from ..core.attributions import ranking
 from ..core.changes import PLANTED
-from ..core.files import written_whole
 from ..results.dryrun import (
     HALF,
     Cell,
@@ -32,7 +31,7 @@ from ..results.guarantees import LUCK, REACH
 from . import plots
 from .agreement import AGREE, DISAGREE
 from .html import write_report
-from .pages import rendered
+from .pages import rendered, write_page
 from .sentences import Kept, Sentence, choose, explained
 from .showing import percent
 
@@ -73,10 +72,7 @@ def write_dryrun(
     for number, trial in enumerate(stale, start=1):
         write_report(dry.run(trial))
         watch(Writing(number, len(stale), trial.name))
-    content = build_dryrun(dry, path.parent, found).encode()
-    with written_whole(path) as file:
-        file.write(content)
-    return path
+    return write_page(build_dryrun(dry, path.parent, found), path)
 
 
 def _is_fresh(audit: Path) -> bool:

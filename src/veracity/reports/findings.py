@@ -6,10 +6,9 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..core.files import written_whole
 from ..results.findings import Cell, Findings
 from . import charts
-from .pages import rendered
+from .pages import rendered, write_page
 from .showing import number, printable
 
 if TYPE_CHECKING:
@@ -22,10 +21,7 @@ WIDE = 8
 
 def write_findings(found: Findings, folder: Path) -> Path:
     """The page in the experiment's folder."""
-    path = folder / "report.html"
-    with written_whole(path) as file:
-        file.write(build_findings(found).encode())
-    return path
+    return write_page(build_findings(found), folder / "report.html")
 
 
 def build_findings(found: Findings) -> str:

@@ -11,15 +11,13 @@ from typing import Any
 
 from markupsafe import Markup
 
-from ..core.files import written_whole
 from ..results.curves import deletion_figures
 from ..results.run import Cost, Run
 from ..results.standings import Standing
 from ..results.verdicts import Verdict, verdicts
 from . import charts, plots
 from .agreement import AGREE, DISAGREE
-from .pages import rendered
-from .pairs import page_of
+from .pages import pair_page, rendered, write_page
 from .scoreboard import (
     Board,
     baselines_of,
@@ -46,11 +44,7 @@ _ROOMS = (3_000_000, 1_500_000, 500_000, 50_000)  # for sentences, tried from th
 
 def write_report(run: Run, path: Path | None = None) -> Path:
     """Put the report in the run's folder, or where it is asked for."""
-    path = path or run.folder / "report.html"
-    content = build_report(run).encode()
-    with written_whole(path) as file:
-        file.write(content)
-    return path
+    return write_page(build_report(run), path or run.folder / "report.html")
 
 
 def build_report(run: Run) -> str:
@@ -122,7 +116,7 @@ class _Page:
 
     def pairs(self, model: str) -> str:
         """The page beside this one that shows texts and their twins; empty without one."""
-        path = page_of(self.run, model)
+        path = pair_page(self.run, model)
         return path.name if path.exists() else ""
 
     def of(self, model: str) -> list[Standing]:

@@ -15,10 +15,32 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from .. import __version__
+from ..core.errors import RunError
+from ..core.files import written_whole
+from ..results.run import Run, slug
 from . import showing
 from .scoreboard import ARROWS, against_chance
 
 _HERE = Path(__file__).parent
+
+
+OURS = b'name="generator" content="Veracity"'
+
+
+def write_page(content: str, path: Path) -> Path:
+    """The page, whole or not at all; only a page of ours is written over."""
+    if path.exists():
+        with path.open("rb") as file:
+            if OURS not in file.read(4096):
+                raise RunError(f"{path} is there already, and is no page of ours. Choose another")
+    with written_whole(path) as file:
+        file.write(content.encode("utf-8", "replace"))
+    return path
+
+
+def pair_page(run: Run, model: str) -> Path:
+    """Where the page stands that shows texts beside their twins, if it was written."""
+    return run.folder / ("pairs.html" if len(run.models) == 1 else f"pairs-{slug(model)}.html")
 
 
 def rendered(

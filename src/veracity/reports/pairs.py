@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..core.errors import PluginError
-from ..core.files import written_whole
+from ..core.examples import UNLABELLED
 from ..core.plugins import nearest
+from ..data.words import is_chinese
 from ..results.pairs import Pair, Pairs, Side, pairs_of, telling_method
 from ..results.robustness import UNTYPED, Robustness, Share, robustness_of
-from ..results.run import Run, slug
+from ..results.run import Run
 from .coloured import ColouredWord, coloured
-from .pages import rendered
+from .pages import pair_page, rendered, write_page
 from .scoreboard import standings_of
 from .showing import exact_percent, number, printable
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-PAGE = "pairs.html"
 
 ATTACKS = {
     "idr": "dispensable words put in, taken out or replaced",
@@ -48,28 +48,20 @@ def write_pair_pages(
     written = []
     for name in models:
         found = pairs_of(run, name, method or telling_method(run, name, standings))
-        path = out or page_of(run, name)
-        written.append(write_pairs(found, path, robustness=robustness_of(run, name)))
+        path = out or pair_page(run, name)
+        rates = robustness_of(run, name) if UNLABELLED not in run.labels else None
+        written.append(write_pairs(found, path, robustness=rates))
     return written
 
 
-def page_of(run: Run, model: str) -> Path:
-    """Where the page of a run's model stands, if it was written."""
-    return run.folder / (PAGE if len(run.models) == 1 else f"pairs-{slug(model)}.html")
-
-
 def write_pairs(found: Pairs, path: Path, *, robustness: Robustness | None = None) -> Path:
-    """The page, whole or not at all."""
-    content = pairs_page(found, robustness=robustness).encode("utf-8", "replace")
-    with written_whole(path) as file:
-        file.write(content)
-    return path
+    return write_page(pairs_page(found, robustness=robustness), path)
 
 
 def pairs_page(found: Pairs, *, robustness: Robustness | None = None) -> str:
     """The whole page as text; with the model's accuracy on both sides, if it is given."""
     return rendered(
-        PAGE,
+        "pairs.html",
         styles=("report.css", "suspects.css"),
         scripts=(),
         found=found,
@@ -103,7 +95,8 @@ def _row(name: str, one: Side) -> _Row:
     marked = {place for places in one.rationales for place in places}
     gaps = one.input.gaps
     words = coloured(gaps[:-1], one.input.words, one.scores, marked=marked, top=one.top)
-    sets = tuple(" ".join(one.input.words[i] for i in places) for places in one.rationales)
+    between = "" if is_chinese(one.input.text) else " "
+    sets = tuple(between.join(one.input.words[i] for i in places) for places in one.rationales)
     return _Row(name, one, words, gaps[-1], sets)
 
 

@@ -12,11 +12,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text as Line
 
-from ..core.files import written_whole
 from ..results.suspects import Shown, Suspect, Suspects
 from . import showing
 from .coloured import ColouredWord, coloured
-from .pages import rendered
+from .pages import rendered, write_page
 from .plots import ticks
 from .showing import number, percent, printable
 
@@ -28,11 +27,7 @@ WHEN_WIDE = ("put in", "same side")
 
 
 def write_suspects(found: Suspects, path: Path) -> Path:
-    """The page, whole or not at all."""
-    content = suspects_page(found).encode("utf-8", "replace")
-    with written_whole(path) as file:
-        file.write(content)
-    return path
+    return write_page(suspects_page(found), path)
 
 
 def suspects_page(found: Suspects) -> str:

@@ -12,9 +12,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text as Line
 
-from ..core.files import written_whole
 from ..results.truths import Comparison, LabelWords, Member, WordView
-from .pages import rendered
+from .pages import rendered, write_page
 from .showing import count, duration, number, percent, printable, shortened
 
 PAGE = "truths.html"
@@ -119,11 +118,7 @@ def _some(words: Sequence[str], most: int) -> str:
 
 
 def write_words(view: WordView, path: Path, *, top: int = 20) -> Path:
-    """The page, whole or not at all."""
-    content = words_page(view, top=top).encode("utf-8", "replace")
-    with written_whole(path) as file:
-        file.write(content)
-    return path
+    return write_page(words_page(view, top=top), path)
 
 
 def words_page(view: WordView, *, top: int = 20) -> str:

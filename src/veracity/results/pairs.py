@@ -78,6 +78,11 @@ class Pairs:
         return sum(pair.one_wrong for pair in self.pairs)
 
     @property
+    def unranked(self) -> int:
+        """Pairs without MAP: one of both has words but no scores."""
+        return sum(bool(np.isnan(pair.map)) for pair in self.pairs)
+
+    @property
     def mean_map(self) -> float:
         """MAP over the pairs in which it is defined."""
         defined = [pair.map for pair in self.pairs if not np.isnan(pair.map)]
