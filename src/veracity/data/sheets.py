@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from ..core.errors import DataError
 from ..core.files import written_whole
@@ -15,6 +17,11 @@ from .readers import read_table
 SHOWN = 10
 """Faults told at once; the sheet is then mended and given again."""
 
+_FORMULA = r"('*\s*[=+\-@\t\r])"
+"""How a cell starts that a spreadsheet may compute; in a sheet it has one apostrophe more."""
+
+Read = TypeVar("Read")
+
 
 @dataclass(frozen=True)
 class Sheet:
@@ -22,6 +29,8 @@ class Sheet:
 
     name: str
     columns: tuple[str, ...]
+    once: bool = False
+    """Whether an id stands on one line only."""
 
     def in_turn(self, turn: int) -> str:
         """The name of the sheet in a round, from 1."""
@@ -44,18 +53,26 @@ def write_sheet(
     sheet: Sheet, folder: Path, rows: Iterable[Mapping[str, str]], *, turn: int = 1
 ) -> Path:
     """A sheet for people to fill in; what they filled in before is never lost."""
+    path = unwritten(sheet, folder, turn=turn)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, sheet.columns, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(
+        {key: re.sub(rf"\A{_FORMULA}", r"'\1", cell) for key, cell in row.items()} for row in rows
+    )
+    with written_whole(path) as file:
+        file.write(text.getvalue().encode("utf-8-sig"))  # spreadsheets ask for the mark
+    return path
+
+
+def unwritten(sheet: Sheet, folder: Path, *, turn: int = 1) -> Path:
+    """Where a sheet will stand, if nothing stands there yet."""
     path = folder / sheet.in_turn(turn)
     if path.exists():
         raise DataError(
             f"{path} is there already, and people may have filled it in. Move it away, or work in "
             "another folder"
         )
-    text = io.StringIO()
-    writer = csv.DictWriter(text, sheet.columns, restval="", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    with written_whole(path) as file:
-        file.write(text.getvalue().encode("utf-8-sig"))  # spreadsheets ask for the mark
     return path
 
 
@@ -71,15 +88,46 @@ def read_sheet(sheet: Sheet, folder: Path, *, turn: int = 1, empty: bool = False
             f"{path}: expected the columns {', '.join(sheet.columns)}; {', '.join(lacking)} is "
             "missing. Save the sheet with all its columns, separated by commas"
         )
-    told([f"line {row.line}: {row.fault}" for row in table.rows if row.fault], sheet, folder)
+    faults = [f"line {row.line}: {row.fault}" for row in table.rows if row.fault]
+    told(faults, sheet, folder, turn=turn)
     if not table.rows and not empty:
         raise DataError(f"{path}: expected at least one line below the header, got none")
-    return [Line(row.line, {k: str(v) for k, v in row.values.items()}) for row in table.rows]
+    lines = [
+        Line(row.line, {k: re.sub(rf"\A'{_FORMULA}", r"\1", str(v)) for k, v in row.values.items()})
+        for row in table.rows
+    ]
+    first: dict[str, int] = {}
+    for line in lines if sheet.once else ():
+        at = first.setdefault(line["id"], line.number)
+        if not line["id"] or at != line.number:
+            other = f", as on line {at}" if at != line.number else ""
+            fault = f"expected an id of its own, got {line['id']!r}{other}"
+            faults.append(f"line {line.number}: {fault}")
+    told(faults, sheet, folder, turn=turn)
+    return lines
+
+
+def read_lines(
+    sheet: Sheet, folder: Path, read: Callable[[Line], Read], *, turn: int = 1, empty: bool = False
+) -> list[Read]:
+    """What `read` makes of every line; where it raises a ValueError, the line has a fault."""
+    found, faults = [], []
+    for line in read_sheet(sheet, folder, turn=turn, empty=empty):
+        try:
+            found.append(read(line))
+        except ValueError as error:
+            faults.append(f"line {line.number}: {error}")
+    told(faults, sheet, folder, turn=turn)
+    return found
 
 
 def told(faults: Sequence[str], sheet: Sheet, folder: Path, *, turn: int = 1) -> None:
     """Every fault of a sheet in one error, so that it is mended once."""
     if faults:
-        more = f"\n  and {len(faults) - SHOWN} more" if len(faults) > SHOWN else ""
-        listed = "\n".join(f"  {fault}" for fault in faults[:SHOWN])
-        raise DataError(f"{folder / sheet.in_turn(turn)}: mend these lines:\n{listed}{more}")
+        raise DataError(f"{folder / sheet.in_turn(turn)}: mend these lines:\n{listed(faults)}")
+
+
+def listed(faults: Sequence[str]) -> str:
+    """The first faults, a line each, and how many more there are."""
+    more = [f"and {len(faults) - SHOWN} more"] if len(faults) > SHOWN else []
+    return "\n".join(f"  {fault}" for fault in [*faults[:SHOWN], *more])
