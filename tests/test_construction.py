@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
+import re
+import shlex
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import cycle
 from pathlib import Path
 
 import numpy as np
@@ -36,8 +39,10 @@ from veracity.data.construction import (
     sentiment_types,
     snippets,
 )
+from veracity.data.sheets import Sheet, read_sheet, write_sheet
 
 LEXICON = {"good": 1, "bad": -1}
+GOOD = {"sufficient": "3", "understandable": "3", "compact": "4"}
 Fill = Callable[[dict[str, str]], dict[str, str] | list[dict[str, str]]]
 
 
@@ -134,6 +139,15 @@ def to_labels(folder: Path, seed: int = 0) -> None:
     fill(folder / LABELLED.name, lambda row: row | {"label": "1", "sentiment_type": "single"})
 
 
+def to_ratings(folder: Path, words: str = "0") -> None:
+    """Up to rationale sets that are all rated well."""
+    to_labels(folder)
+    ask_rationales(folder)
+    fill(folder / MARKED.name, lambda row: row | {"words": words})
+    ask_ratings(folder)
+    fill(folder / RATED.name, lambda row: row | GOOD)
+
+
 def test_from_raw_texts_to_records(tmp_path: Path) -> None:
     to_labels(tmp_path)
     originals = sheet(tmp_path / WRITTEN.name)
@@ -214,21 +228,18 @@ def test_corrections_of_people_count(tmp_path: Path) -> None:
 
 
 def test_all_raters_must_accept_and_sets_can_be_given_up(tmp_path: Path) -> None:
-    to_labels(tmp_path)
-    ask_rationales(tmp_path)
-    fill(tmp_path / MARKED.name, lambda row: row | {"words": "0"})
-    ask_ratings(tmp_path)
-    good = {"sufficient": "3", "understandable": "3", "compact": "4"}
+    to_ratings(tmp_path)
     first = sheet(tmp_path / RATED.name)[0]["id"]
 
     def rate(row: dict[str, str]) -> list[dict[str, str]]:
         low = {"sufficient": "2"} if row["id"] == first else {}
-        return [row | good, row | good | low]
+        return [row, row | low]
 
     fill(tmp_path / RATED.name, rate)
     assert judge(tmp_path)["rejected"] == 1
     assert sheet(tmp_path / MARKED.in_turn(2))[0]["why"] == "was 0: sufficient 2"
     assert ask_ratings(tmp_path, turn=2) == {"sets": 0}
+    assert not (tmp_path / RATED.in_turn(2)).exists()
     assert assemble(tmp_path)[1] == 1
 
 
@@ -245,7 +256,7 @@ def test_what_people_filled_in_is_never_written_over(tmp_path: Path) -> None:
     for step in steps:
         with pytest.raises(DataError, match="people may have filled it in"):
             step()
-    with pytest.raises(DataError, match=r"5-ratings.csv is not there: do the step before"):
+    with pytest.raises(DataError, match=r"4-rationales.csv is not there: do the step before"):
         judge(tmp_path)
 
 
@@ -277,6 +288,9 @@ def test_twins_that_are_none_are_refused(tmp_path: Path) -> None:
     fill(tmp_path / WRITTEN.name, lambda row: row | {"twin": row["text"]})
     with pytest.raises(DataError, match="line 2: the twin is the same text"):
         choose_twins(tmp_path)
+    fill(tmp_path / WRITTEN.name, lambda row: row | {"twin": row["text"].replace(" ", "  ")})
+    with pytest.raises(DataError, match="line 2: the twin is the same text"):
+        choose_twins(tmp_path)
     fill(tmp_path / WRITTEN.name, lambda row: row | {"twin": "很好"})
     with pytest.raises(DataError, match="another language"):
         choose_twins(tmp_path)
@@ -286,11 +300,116 @@ def test_twins_that_are_none_are_refused(tmp_path: Path) -> None:
         choose_twins(tmp_path)
 
 
+@pytest.mark.parametrize("slip", [{"id": "nobody"}, {"words": "99"}, {"compact": "9"}])
+def test_accepted_sets_that_cannot_be_are_told_with_their_lines(
+    tmp_path: Path, slip: dict[str, str]
+) -> None:
+    to_ratings(tmp_path)
+    judge(tmp_path)
+    fill(tmp_path / KEPT.name, lambda row: row | slip)
+    with pytest.raises(DataError, match=r"6-accepted.csv: mend these lines:\n  line 2: "):
+        assemble(tmp_path)
+
+
+def test_texts_that_are_gone_are_missed(tmp_path: Path) -> None:
+    to_ratings(tmp_path)
+    judge(tmp_path)
+    first, twin, *_ = (row["id"] for row in sheet(tmp_path / LABELLED.name))
+    fill(tmp_path / LABELLED.name, lambda row: [] if row["id"] == first else row)
+    with pytest.raises(DataError, match=r"3-labels.csv: .*\n  line 2: the other text of its pair"):
+        assemble(tmp_path)
+    fill(tmp_path / LABELLED.name, lambda row: [] if row["id"] == twin else row)
+    with pytest.raises(DataError, match=r"6-accepted.csv: .*\n  line 2: 3-labels.csv has no text"):
+        assemble(tmp_path)
+
+
+def test_labels_by_sloppy_hands_are_refused_and_sound_ones_counted(tmp_path: Path) -> None:
+    to_labels(tmp_path)
+
+    def label(*labels: str) -> None:
+        each = cycle(labels)
+        kinds = {"ori": "", "adv": "idr"}
+        fill(
+            tmp_path / LABELLED.name,
+            lambda row: row | {"label": next(each), "adv_type": kinds[row["sample_type"]]},
+        )
+
+    label("negative ", "negative", "NEGATIVE", "nega tive", "?")
+    odd = r"(?s):\n  line 4: .*'NEGATIVE' is 'negative' els.*line 5: .*'nega tive'.*line 6: .*'\?'"
+    with pytest.raises(DataError, match=odd):
+        ask_rationales(tmp_path)
+    label("negative", "positive ")
+    with pytest.warns(UserWarning, match="line 3: idr keeps the label, but negative became posit"):
+        found = ask_rationales(tmp_path)
+    half = found["texts"] // 2
+    assert found["labels"] == {"negative": half, "positive": half}
+
+
+def test_what_is_judged_is_what_was_marked(tmp_path: Path) -> None:
+    to_ratings(tmp_path, "0 1")
+    rated = (tmp_path / RATED.name).read_bytes()
+    first = sheet(tmp_path / RATED.name)[0]["id"]
+
+    def change(how: Fill) -> None:
+        (tmp_path / RATED.name).write_bytes(rated)
+        fill(tmp_path / RATED.name, lambda row: how(row) if row["id"] == first else row)
+
+    change(lambda row: [])
+    with pytest.raises(DataError, match=f"words 0 1 of '{first}' are marked on line 2 of 4-rat"):
+        judge(tmp_path)
+    change(lambda row: [row, row | {"words": "1"}])
+    with pytest.raises(DataError, match=f"line 3: words 1 of '{first}' are no set of 4-rationales"):
+        judge(tmp_path)
+    change(lambda row: [row, row | {"words": "1,0", "compact": "3"}])
+    assert judge(tmp_path)["rejected"] == 1
+    assert first not in {row["id"] for row in sheet(tmp_path / KEPT.name)}
+
+
+def test_sheets_of_later_rounds_are_named_and_never_half_written(tmp_path: Path) -> None:
+    to_ratings(tmp_path)
+    fill(tmp_path / RATED.name, lambda row: row | {"compact": "3"})
+    judge(tmp_path)
+    (tmp_path / KEPT.name).unlink()
+    with pytest.raises(DataError, match=r"4-rationales-round-2.csv is there already"):
+        judge(tmp_path)
+    assert not (tmp_path / KEPT.name).exists()
+    with (tmp_path / MARKED.in_turn(2)).open("a") as file:
+        file.write("short,line\n")
+    with pytest.raises(DataError, match=r"4-rationales-round-2.csv: mend these lines"):
+        ask_ratings(tmp_path, turn=2)
+
+
+def test_ids_stand_once(tmp_path: Path) -> None:
+    twice = "line 3: expected an id of its own, got 's1', as on line 2"
+    assign_types(raw(), tmp_path, lexicon=LEXICON)
+    fill(tmp_path / TYPED.name, lambda row: row | {"id": "s1"})
+    with pytest.raises(DataError, match=twice):
+        sample_types(tmp_path, per_type=4)
+    pair = {"text": "good", "adv_type": "idr", "twin": "so good"}
+    write_sheet(WRITTEN, tmp_path, [{"id": f"s1{end}"} | pair for end in ("", "-adv", "-adv-adv")])
+    choose_twins(tmp_path)
+    assert len({row["id"] for row in sheet(tmp_path / LABELLED.name)}) == 6
+    fill(tmp_path / LABELLED.name, lambda row: row | {"id": "s1"})
+    with pytest.raises(DataError, match=twice):
+        ask_rationales(tmp_path)
+
+
+def test_spreadsheets_compute_nothing(tmp_path: Path) -> None:
+    cells = ["=HYPERLINK(1)", "+1", "-1", "@a", "\tx", " =1", "'=1", "''-", "it's", "'quoted'", ""]
+    one = Sheet("one.csv", ("text",))
+    write_sheet(one, tmp_path, [{"text": cell} for cell in cells])
+    shown = [row["text"] for row in sheet(tmp_path / one.name)]
+    assert not any(cell.strip().startswith(("=", "+", "-", "@")) for cell in shown)
+    assert shown[4] == "'\tx" and shown[-3:] == cells[-3:]
+    assert [line.values["text"] for line in read_sheet(one, tmp_path)] == cells
+
+
 # ---- the command line -----------------------------------------------------------------------
 
 
 def test_build_verbs_lead_through_the_sheets(tmp_path: Path) -> None:
-    write_records(raw(), tmp_path / "raw.jsonl")
+    chapter = (Path(__file__).parents[1] / "docs/pairs.md").read_text("utf-8")
+    types, sample = re.findall(r"^veracity data build (.*)", chapter, flags=re.MULTILINE)
 
     def build(*arguments: str) -> dict[str, str]:
         done = run_command("data", "build", *arguments, "--json", cwd=tmp_path)
@@ -298,25 +417,32 @@ def test_build_verbs_lead_through_the_sheets(tmp_path: Path) -> None:
         told: dict[str, str] = json.loads(done.stdout)
         return told
 
-    assert build("types", "raw.jsonl", "b")["written"] == "b/1-types.csv"
-    build("sample", "b", "--per-type", "1")
-    fill(tmp_path / "b" / WRITTEN.name, lambda row: row | {"twin": f"well, {row['text']}"})
-    build("twins", "b")
+    assert build(*shlex.split(types))["written"] == "pairs/1-types.csv"
+    build(*shlex.split(sample))
+    folder = tmp_path / "pairs"
+    fill(folder / WRITTEN.name, lambda row: row | {"twin": f"well, {row['text']}"})
+    said = run_command("data", "build", "twins", "pairs", cwd=tmp_path).stderr
+    assert "give each twin its sentiment_type" in " ".join(said.split())
     fill(
-        tmp_path / "b" / LABELLED.name,
+        folder / LABELLED.name,
         lambda row: row | {"label": "0", "sentiment_type": row["sentiment_type"] or "obscure"},
     )
-    build("rationales", "b")
-    fill(tmp_path / "b" / MARKED.name, lambda row: row | {"words": "0 2"})
-    build("ratings", "b")
-    good = {"sufficient": "3", "understandable": "3", "compact": "4"}
-    fill(tmp_path / "b" / RATED.name, lambda row: row | good)
-    build("judge", "b")
-    assert build("assemble", "b", "--out", "pairs.jsonl") == {
+    build("rationales", "pairs")
+    fill(folder / MARKED.name, lambda row: row | {"words": "0"})
+    build("ratings", "pairs")
+    last = sheet(folder / RATED.name)[-1]["id"]
+    fill(
+        folder / RATED.name,
+        lambda row: row | GOOD | ({"compact": "1"} if row["id"] == last else {}),
+    )
+    build("judge", "pairs")
+    given_up = run_command("data", "build", "ratings", "pairs", "--round", "2", cwd=tmp_path)
+    assert given_up.stdout == "" and "nothing is left to rate" in given_up.stderr
+    assert build("assemble", "pairs", "--out", "pairs.jsonl") == {
         "written": "pairs.jsonl",
-        "pairs": 3,
-        "waiting": 0,
+        "pairs": 29,
+        "waiting": 1,
     }
-    assert len(load_data(tmp_path / "pairs.jsonl")) == 6
+    assert len(load_data(tmp_path / "pairs.jsonl")) == 58
     early = run_command("data", "build", "sample", "nowhere", "--per-type", "1", cwd=tmp_path)
     assert early.returncode == 2 and "do the step before" in early.stderr

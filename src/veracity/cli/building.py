@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -72,11 +72,12 @@ def sample(
 
 
 def twins(folder: Folder, seed: Seed = 0, as_json: Json = False) -> None:
-    """Keep one twin per original; people then label both texts in 3-labels.csv."""
+    """Keep one twin per original; people then give labels and types in 3-labels.csv."""
     from ..data.construction import LABELLED, choose_twins
 
     found = choose_twins(folder, seed=seed)
-    _tell(found, folder / LABELLED.name, "label, then: data build rationales", as_json)
+    hint = "label both texts, give each twin its sentiment_type, then: data build rationales"
+    _tell(found, folder / LABELLED.name, hint, as_json)
 
 
 def rationales(folder: Folder, as_json: Json = False) -> None:
@@ -93,7 +94,11 @@ def ratings(folder: Folder, number: Round = 1, as_json: Json = False) -> None:
     from ..data.construction import RATED, ask_ratings
 
     found = ask_ratings(folder, turn=number)
-    _tell(found, folder / RATED.in_turn(number), "rate, then: data build judge", as_json)
+    if not found["sets"]:
+        _tell(found, None, "nothing is left to rate: go on with data build assemble", as_json)
+        return
+    hint = "rate, then: data build judge" + (f" --round {number}" if number > 1 else "")
+    _tell(found, folder / RATED.in_turn(number), hint, as_json)
 
 
 def judge(folder: Folder, number: Round = 1, as_json: Json = False) -> None:
@@ -126,13 +131,14 @@ def assemble(
     _tell({"pairs": len(made) // 2, "waiting": waiting}, out, hint, as_json)
 
 
-def _tell(found: dict[str, int], path: Path, hint: str, as_json: bool) -> None:
+def _tell(found: dict[str, Any], path: Path | None, hint: str, as_json: bool) -> None:
     if as_json:
-        print_json({"written": str(path), **found})
+        print_json({"written": path and str(path), **found})
         return
     counts = ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in found.items())
     stderr().print(f"{counts}; {hint}", markup=False)
-    print(path)
+    if path:
+        print(path)
 
 
 VERBS = {

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +21,7 @@ from ..core.inputs import Text
 from ..engine.seeds import generator
 from .readers import Columns, Row, Table
 from .records import FACTS, RATINGS, read_records
-from .sheets import Line, Sheet, read_sheet, told, write_sheet
+from .sheets import Line, Sheet, listed, read_lines, read_sheet, told, unwritten, write_sheet
 from .words import is_chinese, read_text
 
 TYPES, ADVERSARIAL = FACTS["sentiment_type"], FACTS["adv_type"]
@@ -29,11 +31,15 @@ ACCEPTED = {"sufficient": 3, "understandable": 3, "compact": 4}
 Polarities = Callable[[Sequence[Text]], Sequence[int]]
 """What a snippet classifier answers: a number per snippet, the same for the same polarity."""
 
-TYPED = Sheet("1-types.csv", ("id", "text", "sentiment_type", "corrected_type"))
+Marked = tuple[str, tuple[int, ...]]
+"""A rationale set: the id of its text and the places of its words."""
+
+TYPED = Sheet("1-types.csv", ("id", "text", "sentiment_type", "corrected_type"), once=True)
 WRITTEN = Sheet("2-twins.csv", ("id", "text", "sentiment_type", "adv_type", "twin"))
 LABELLED = Sheet(
     "3-labels.csv",
     ("id", "text", "sample_type", "adv_type", "partner", "sentiment_type", "label"),
+    once=True,
 )
 MARKED = Sheet("4-rationales.csv", ("id", "text", "label", "numbered", "words", "why"))
 RATED = Sheet("5-ratings.csv", ("id", "text", "label", "words", "rationale", *RATINGS))
@@ -121,16 +127,9 @@ def sample_types(folder: Path, *, per_type: int, seed: int = 0) -> dict[str, int
     that somebody may be able to write."""
     if per_type < 1:
         raise DataError(f"expected 1 or more texts per type, got {per_type}")
-    lines = read_sheet(TYPED, folder)
     by_type: dict[str, list[Line]] = defaultdict(list)
-    faults = []
-    for line in lines:
-        kind = line["corrected_type"] or line["sentiment_type"]
-        if kind in TYPES:
-            by_type[kind].append(line)
-        else:
-            faults.append(f"line {line.number}: expected a type of {_either(TYPES)}; got {kind!r}")
-    told(faults, TYPED, folder)
+    for kind, line in read_lines(TYPED, folder, lambda line: (_type(line), line)):
+        by_type[kind].append(line)
     short = {kind: len(by_type[kind]) for kind in TYPES if len(by_type[kind]) < per_type}
     if short:
         have = ", ".join(f"{kind} {count}" for kind, count in short.items())
@@ -155,25 +154,19 @@ def choose_twins(folder: Path, *, seed: int = 0) -> dict[str, int]:
     """Steps 4 and 5: of the twins that were written one per original, by chance, and a sheet to
     label both; originals nobody could rewrite are left out, so that the two stay in proportion."""
     written: dict[str, list[Line]] = defaultdict(list)
-    faults = []
-    for line in read_sheet(WRITTEN, folder):
+    for line in read_lines(WRITTEN, folder, _written):
         written[line["id"]].append(line)
-        if line["twin"] and line["twin"] == line["text"]:
-            faults.append(f"line {line.number}: the twin is the same text as its original")
-        if line["twin"] and line["adv_type"] not in ADVERSARIAL:
-            seen = line["adv_type"]
-            faults.append(
-                f"line {line.number}: expected adv_type to be {_either(ADVERSARIAL)}; got {seen!r}"
-            )
-        if line["twin"] and is_chinese(line["twin"]) != is_chinese(line["text"]):
-            faults.append(f"line {line.number}: the twin is in another language")
-    told(faults, WRITTEN, folder)
     rows: list[dict[str, str]] = []
+    taken = set(written)
     for name, lines in written.items():
         able = [line for line in lines if line["twin"]]
         if not able:
             continue
         one = able[int(generator(seed, "choose_twins", name).integers(len(able)))]
+        twin = f"{name}-adv"
+        while twin in taken:
+            twin += "-adv"
+        taken.add(twin)
         rows.append(
             {
                 "id": name,
@@ -184,7 +177,7 @@ def choose_twins(folder: Path, *, seed: int = 0) -> dict[str, int]:
         )
         rows.append(
             {
-                "id": f"{name}-adv",
+                "id": twin,
                 "text": one["twin"],
                 "sample_type": "adv",
                 "adv_type": one["adv_type"],
@@ -197,42 +190,32 @@ def choose_twins(folder: Path, *, seed: int = 0) -> dict[str, int]:
     return {"pairs": len(rows) // 2, "without_twin": len(written) - len(rows) // 2}
 
 
-def ask_rationales(folder: Path) -> dict[str, int]:
+def ask_rationales(folder: Path) -> dict[str, Any]:
     """Step 6: a sheet with the words of every labelled text numbered; `words` takes the numbers
     of a rationale set, and a line is repeated for every further set."""
     data = _labelled(folder)
     write_sheet(MARKED, folder, [_to_mark(e, data.labels) for e in data])
-    return {"texts": len(data)}
+    counts = Counter(data.labels[e.label] for e in data)
+    return {"texts": len(data), "labels": {label: counts[label] for label in data.labels}}
 
 
 def ask_ratings(folder: Path, *, turn: int = 1) -> dict[str, int]:
-    """Step 7: a sheet with every rationale set of a round, for other people to rate. A set that
-    was rejected and is left empty then is given up."""
+    """Step 7: a sheet with every rationale set of a round, for other people to rate; none where
+    all that were rejected are given up."""
     data = _labelled(folder)
     known = {e.id: e for e in data}
-    faults, rows = [], []
-    for line in read_sheet(MARKED, folder, turn=turn):
-        if turn > 1 and not line["words"]:
-            continue
-        example = known.get(line["id"])
-        try:
-            if example is None:
-                raise ValueError(f"no labelled text is called {line['id']!r}")
-            places = _places(line["words"], example.input.n_features)
-        except ValueError as error:
-            faults.append(f"line {line.number}: {error}")
-            continue
-        rows.append(
-            {
-                "id": example.id,
-                "text": example.input.text,
-                "label": data.labels[example.label],
-                "words": " ".join(map(str, places)),
-                "rationale": " ".join(example.input.words[i] for i in places),
-            }
-        )
-    told(faults, MARKED, folder, turn=turn)
-    write_sheet(RATED, folder, rows, turn=turn)
+    rows = [
+        {
+            "id": name,
+            "text": known[name].input.text,
+            "label": data.labels[known[name].label],
+            "words": " ".join(map(str, places)),
+            "rationale": " ".join(known[name].input.words[i] for i in places),
+        }
+        for name, places in _all_marked(folder, known, turn)
+    ]
+    if rows:
+        write_sheet(RATED, folder, rows, turn=turn)
     return {"sets": len(rows)}
 
 
@@ -241,28 +224,36 @@ def judge(folder: Path, *, turn: int = 1) -> dict[str, int]:
     what was wrong. Where several people rated a set, all must accept it."""
     data = _labelled(folder)
     known = {e.id: e for e in data}
-    rated: dict[tuple[str, str], list[dict[str, int]]] = defaultdict(list)
-    faults = []
-    for line in read_sheet(RATED, folder, turn=turn):
-        try:
-            if line["id"] not in known:
-                raise ValueError(f"no labelled text is called {line['id']!r}")
-            _places(line["words"], known[line["id"]].input.n_features)
-            rated[line["id"], line["words"]].append(
-                {name: _rating(name, line[name]) for name in RATINGS}
-            )
-        except ValueError as error:
-            faults.append(f"line {line.number}: {error}")
-    told(faults, RATED, folder, turn=turn)
+    marked = _all_marked(folder, known, turn)
+    source = MARKED.in_turn(turn)
+
+    def rating(line: Line) -> tuple[Marked, dict[str, int]]:
+        one = _marked(line, known)
+        if one not in marked:
+            raise ValueError(f"{_named(one)} are no set of {source}; rate only what it marks")
+        return one, _ratings(line)
+
+    rated: dict[Marked, list[dict[str, int]]] = {one: [] for one in marked}
+    for one, scores in read_lines(RATED, folder, rating, turn=turn):
+        rated[one].append(scores)
+    lost = [
+        f"{_named(one)} are marked on line {marked[one]} of {source} but have no line here; add "
+        "it, and rate them"
+        for one, ratings in rated.items()
+        if not ratings
+    ]
+    told(lost, RATED, folder, turn=turn)
     kept, returned = [], []
-    for (name, words), ratings in rated.items():
-        lowest = {kind: min(rating[kind] for rating in ratings) for kind in RATINGS}
+    for (name, places), ratings in rated.items():
+        words = " ".join(map(str, places))
+        lowest = {kind: min(scores[kind] for scores in ratings) for kind in RATINGS}
         if accepted(lowest):
-            scores = {kind: str(rating) for kind, rating in lowest.items()}
-            kept.append({"id": name, "words": words, **scores})
+            kept.append({"id": name, "words": words, **{k: str(v) for k, v in lowest.items()}})
             continue
         low = ", ".join(f"{k} {lowest[k]}" for k, least in ACCEPTED.items() if lowest[k] < least)
         returned.append(_to_mark(known[name], data.labels, f"was {words}: {low}"))
+    if returned:
+        unwritten(MARKED, folder, turn=turn + 1)  # both sheets or none
     write_sheet(KEPT, folder, kept, turn=turn)
     if returned:
         write_sheet(MARKED, folder, returned, turn=turn + 1)
@@ -275,12 +266,14 @@ def assemble(folder: Path, *, name: str = "") -> tuple[Dataset, int]:
     sets: dict[str, dict[tuple[int, ...], dict[str, int]]] = defaultdict(dict)
     data = _labelled(folder)
     known = {e.id: e for e in data}
+
+    def kept(line: Line) -> tuple[Marked, dict[str, int]]:
+        return _marked(line, known), _ratings(line)
+
     turn = 1
     while (folder / KEPT.in_turn(turn)).exists():
-        for line in read_sheet(KEPT, folder, turn=turn, empty=True):
-            places = _places(line["words"], known[line["id"]].input.n_features)
-            scores = {kind: _rating(kind, line[kind]) for kind in RATINGS}
-            sets[line["id"]][tuple(places)] = scores
+        for (text, places), scores in read_lines(KEPT, folder, kept, turn=turn, empty=True):
+            sets[text][places] = scores
         turn += 1
     pairs = [(e.partner, e.id) for e in data if e.partner is not None]
     ready = {member for pair in pairs if all(m in sets for m in pair) for member in pair}
@@ -300,15 +293,67 @@ def assemble(folder: Path, *, name: str = "") -> tuple[Dataset, int]:
 def _labelled(folder: Path) -> Dataset:
     """The pairs as people labelled them, held to all rules of the record schema."""
     lines = read_sheet(LABELLED, folder)
+    usual: dict[str, str] = {}
+    for label, _ in Counter(line["label"] for line in lines).most_common():
+        usual.setdefault(_unspaced(label.casefold()), label)
+    ids, partners = ({line[column] for line in lines} for column in ("id", "partner"))
     rows = []
     for line in lines:
         values = {key: line[key] or None for key in LABELLED.columns}
-        fault = "" if line["sentiment_type"] else "expected a sentiment_type, got none"
-        rows.append(Row(line.number, values, fault))
+        faults = list(_label_slips(line["label"], usual))
+        if not line["sentiment_type"]:
+            faults.append("expected a sentiment_type, got none")
+        if line["partner"] not in ids and line["id"] not in partners:
+            faults.append("the other text of its pair is gone; put it back, or take this out too")
+        rows.append(Row(line.number, values, "; ".join(faults)))
     table = Table(LABELLED.columns, tuple(rows))
     found = read_records(table, Columns(), name="construction")
     told([str(f) for f in found.faults if f.severity == "error"], LABELLED, folder)
+    doubts = [str(f) for f in found.faults if f.severity == "warning"]
+    if doubts:
+        path = folder / LABELLED.name
+        warnings.warn(f"{path}: look at these lines again:\n{listed(doubts)}", stacklevel=3)
     return found.dataset
+
+
+def _label_slips(label: str, usual: Mapping[str, str]) -> Iterator[str]:
+    """What keeps people from having meant a label, given how it is written most often."""
+    if not label:
+        yield "the label is missing"
+    elif not any(sign.isalnum() for sign in label):
+        yield f"expected the label to be a word or a number, got {label!r}"
+    elif label != usual[_unspaced(label.casefold())]:
+        meant = usual[_unspaced(label.casefold())]
+        yield f"the label {label!r} is {meant!r} elsewhere; write all alike"
+
+
+def _all_marked(folder: Path, known: Mapping[str, Example], turn: int) -> dict[Marked, int]:
+    """The sets of a round and their lines. One that was rejected and is left empty is given up."""
+
+    def marked(line: Line) -> tuple[Marked, int] | None:
+        given_up = turn > 1 and not line["words"]
+        return None if given_up else (_marked(line, known), line.number)
+
+    return dict(filter(None, read_lines(MARKED, folder, marked, turn=turn, empty=turn > 1)))
+
+
+def _marked(line: Line, known: Mapping[str, Example]) -> Marked:
+    name, words = line["id"], line["words"]
+    if name not in known:
+        raise ValueError(
+            f"{LABELLED.name} has no text {name!r}; put it back there, or take this line out"
+        )
+    n = known[name].input.n_features
+    parts = [part for part in re.split(r"[\s,;]+", words) if part]
+    if not parts:
+        raise ValueError("expected the numbers of a rationale's words, got none")
+    if not all(part.isdecimal() and int(part) < n for part in parts):
+        raise ValueError(f"expected numbers of words from 0 to {n - 1}, got {words!r}")
+    return name, tuple(sorted({int(part) for part in parts}))
+
+
+def _named(one: Marked) -> str:
+    return f"words {' '.join(map(str, one[1]))} of {one[0]!r}"
 
 
 def _to_mark(example: Example, labels: Sequence[str], why: str = "") -> dict[str, str]:
@@ -329,20 +374,33 @@ def _with_sets(example: Example, sets: Mapping[tuple[int, ...], dict[str, int]])
     return replace(example, truths={"rationale": masks}, facts={**example.facts, "scores": scores})
 
 
-def _places(words: str, n: int) -> list[int]:
-    parts = [part for part in re.split(r"[\s,;]+", words) if part]
-    if not parts:
-        raise ValueError("expected the numbers of a rationale's words, got none")
-    if not all(part.isdecimal() and int(part) < n for part in parts):
-        raise ValueError(f"expected numbers of words from 0 to {n - 1}, got {words!r}")
-    return sorted({int(part) for part in parts})
+def _ratings(line: Line) -> dict[str, int]:
+    for name, best in RATINGS.items():
+        if not line[name].isdecimal() or not 1 <= int(line[name]) <= best:
+            raise ValueError(f"expected {name} to be rated from 1 to {best}, got {line[name]!r}")
+    return {name: int(line[name]) for name in RATINGS}
 
 
-def _rating(name: str, value: str) -> int:
-    best = RATINGS[name]
-    if not value.isdecimal() or not 1 <= int(value) <= best:
-        raise ValueError(f"expected {name} to be rated from 1 to {best}, got {value!r}")
-    return int(value)
+def _type(line: Line) -> str:
+    kind = line["corrected_type"] or line["sentiment_type"]
+    if kind not in TYPES:
+        raise ValueError(f"expected a type of {_either(TYPES)}; got {kind!r}")
+    return kind
+
+
+def _written(line: Line) -> Line:
+    text, twin, kind = line["text"], line["twin"], line["adv_type"]
+    if twin and _unspaced(twin) == _unspaced(text):
+        raise ValueError("the twin is the same text as its original")
+    if twin and kind not in ADVERSARIAL:
+        raise ValueError(f"expected adv_type to be {_either(ADVERSARIAL)}; got {kind!r}")
+    if twin and is_chinese(twin) != is_chinese(text):
+        raise ValueError("the twin is in another language")
+    return line
+
+
+def _unspaced(text: str) -> str:
+    return "".join(text.split())
 
 
 def _either(options: Sequence[str]) -> str:
