@@ -20,6 +20,7 @@ from veracity.recipes.papers import _idc_findings as show
 from veracity.recipes.papers import recipes
 from veracity.recipes.papers._idc_judging import (
     FORMS,
+    MAIN,
     Agreed,
     method_agreement,
     people_agreement,
@@ -318,6 +319,13 @@ def test_claims_stay_open_where_nothing_is_sure() -> None:
     # LRP may be worse than DeepLIFT by more than counts as equal, but that is not sure
     assert verdicts(figures(p=0.4, deep_lift=0.61, lrp=0.59))[2] == "open"
     assert verdicts(figures() | {"half": [0.6, 0.5, 0.7]})[4] == "open"
+    # few texts make a margin so wide that anything is within it
+    few = figures()
+    for of in few["agreement"].values():
+        for figure in of[MAIN].values():
+            value = figure["kappa"][0]
+            figure["kappa"] = [value, value - 0.3, value + 0.3]
+    assert verdicts(few)[3] == "open"
     assert verdicts(figures() | {"confidence": confidence(p=0.2)})[5:] == ["open"] * 2
 
 

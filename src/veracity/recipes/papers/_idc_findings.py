@@ -46,6 +46,8 @@ EQUAL = 0.02
 SHOWN = 3
 """So many differences are named in a claim."""
 
+TELLING = 0.05
+"""A margin of error wider than this holds anything."""
 ABOUT_HALF = (0.35, 0.65)
 """What counts as about half; the paper's own shares go from 0.42 to 0.56."""
 
@@ -361,7 +363,7 @@ def _margin_claim(pairs: Sequence[Found], agreement: Found) -> Claim:
     return Claim(
         f"{_names(d[k] for d in pairs for k in ('one', 'other'))} differ only by about a margin "
         "of error.",
-        verdict(len(inside) == len(pairs), bool(beyond)),
+        verdict(len(inside) == len(pairs) and max(map(margin, pairs)) <= TELLING, bool(beyond)),
         f"{len(inside)} of {len(pairs)} differences are within the margin of one kappa; the widest "
         f"is {_pair(widest)} at a margin of {margin(widest):.3f}. A paired test on the same texts, "
         f"which is sharper, tells {told} of them apart.",
