@@ -112,10 +112,12 @@ def test_labels_keep_numeric_order_or_the_given_one(tmp_path: Path) -> None:
 
 
 def test_tables_hold_lists_as_json(tmp_path: Path) -> None:
-    row = {"tokens": '["very", "good"]', "label": "1", "rationales": "[[1]]", "text": ""}
+    row = {"tokens": '["very", "good"]', "label": "1", "rationales": "[[1]]", "text": "",
+           "facts": '{"x": {"y": [1]}, "n": 2}'}  # fmt: skip
     example = load_data(write(tmp_path / "r.csv", [row])).examples[0]
     assert example.input.text == "very good"
     assert example.truths["rationale"][0].tolist() == [False, True]
+    assert example.facts == {"x": '{"y": [1]}', "n": "2"}
 
 
 def test_quotes_in_tab_separated_files_are_text_unless_they_quote(tmp_path: Path) -> None:
@@ -174,6 +176,14 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"rationales": [[0]], "scores": [rated(style=4)]}, "only, got style"),
     ({"rationales": [[0], [1]], "scores": [rated()]}, "got 1 for 2 rationales"),
     ({"scores": [rated()]}, "got 1 for 0 rationales"),
+    ({"id": "a\0"}, "id holds a NUL byte"),
+    ({"label": "\ud800"}, "label holds half a character"),
+    ({"facts": {"k": ["\ud800"]}}, "facts holds half a character"),
+    ({"facts": '{"k": "\\u0000"}'}, "facts holds a NUL byte"),
+    ({"rationales": [[0]], "truths": {"rationale": [[1]]}}, "in one place"),
+    ({"split": "test", "facts": {"split": "train"}}, "split in its own column"),
+    ({"rationales": "-1"}, "index -1 is out of range"),
+    ({"adv_type": "csk"}, "no original names this adv row"),
 ]
 
 
@@ -186,7 +196,7 @@ def test_faults_are_found_on_their_line(
     path = write(tmp_path / "r.jsonl", [first, bad, first | {"id": "last", "text": "dull"}])
     dataset, faults = validate(path, labels=["neg", "pos"], max_words=6)
     assert dataset is None
-    assert [fault.line for fault in faults] == [2]
+    assert {fault.line for fault in faults if fault.severity == "error"} == {2}
     with pytest.raises(DataError, match=message) as error:
         load_data(path, labels=["neg", "pos"], max_words=6)
     assert "1 of 3 rows" in str(error.value)
@@ -211,7 +221,7 @@ def test_pairs_are_joined_and_checked(tmp_path: Path) -> None:
 
     _, same = validate(write(path, pair(text="good")))
     assert [(f.line, f.severity) for f in same] == [(2, "error")]
-    assert "same text" in same[0].message
+    assert same[0].message == "the same text as its original on line 1"
 
     second = {"id": 3, "text": "fine", "label": 1, "sample_type": "ori", "rel_ids": [2]}
     _, two = validate(write(path, [*pair(), second]))
@@ -460,3 +470,96 @@ def test_public_files_are_read_whole(
     assert data.balance == counts
     if path.startswith("mr"):
         assert data.examples[0].input.words[10:13] == ('"', "conan", '"')
+
+
+# ---- all that is wrong, and nothing else ----------------------------------------------------
+
+
+def told(path: Path, **asked: Any) -> list[tuple[int, str, str]]:
+    return [(f.line, f.severity, f.message) for f in validate(path, **asked)[1]]
+
+
+def test_all_faults_of_a_row_are_told_and_rows_are_counted(tmp_path: Path) -> None:
+    good = {"id": 1, "text": "good film", "label": 1}
+    bad = {"id": 2, "text": "bad film", "rationales": [[9]], "scores": [rated()],
+           "sentiment_type": "odd", "adv_type": "odd", "rel_ids": [3, 3]}  # fmt: skip
+    path = write(tmp_path / "r.jsonl", [good, bad])
+    found = told(path)
+    assert [line for line, _, _ in found] == [2] * 5
+    for says in ("index 9", "sentiment_type", "adv_type", "every twin once", "label is missing"):
+        assert sum(says in message for _, _, message in found) == 1
+    write(path, [good, {"id": 2, "text": "so so", "label": 0, "rel_ids": [7, 8]}])
+    assert [line for line, _, _ in told(path)] == [2, 2]
+    with pytest.raises(DataError, match="1 of 2 rows are faulty"):
+        load_data(path)
+    with pytest.warns(UserWarning, match=r": 1 faulty rows are left out"):
+        assert len(load_data(path, skip_bad=True)) == 1
+
+
+def test_a_cell_that_is_too_long_hides_nothing(tmp_path: Path) -> None:
+    for name, sign in (("r.csv", ","), ("r.tsv", "\t")):
+        path = tmp_path / name
+        rows = (("text", "label"), ("x" * 10_000_001, "1"), (" ", "1"), ("fine", "1"))
+        path.write_text("\n".join(map(sign.join, rows)) + "\n")
+        assert [(line, message[:26]) for line, _, message in told(path)] == [
+            (2, "expected fields of at most"),
+            (3, "the text is empty"),
+        ]
+        with pytest.warns(UserWarning, match="2 faulty rows"):
+            assert len(load_data(path, skip_bad=True)) == 1
+
+
+def test_a_file_of_nonsense_is_told_line_by_line(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_text("nonsense\n[1]\n")
+    assert [line for line, _, _ in told(path)] == [1, 2]
+    with pytest.raises(DataError, match="2 of 2 rows are faulty"):
+        load_data(path)
+
+
+@pytest.mark.parametrize("name", ["r.jsonl", "r.csv"])
+@pytest.mark.parametrize("by", ["rel_ids", "partner"])
+def test_a_twin_goes_with_its_faulty_original(tmp_path: Path, name: str, by: str) -> None:
+    rows: list[dict[str, Any]] = [
+        {"id": 1, "text": "", "label": 1, "sample_type": "ori", "rel_ids": "[2]", "partner": ""},
+        {"id": 2, "text": "good", "label": 1, "sample_type": "adv", "rel_ids": "", "partner": ""},
+        {"id": 3, "text": "fine", "label": 1, "sample_type": "ori", "rel_ids": "", "partner": ""},
+    ]
+    if by == "partner":
+        rows[0]["rel_ids"], rows[1]["partner"] = "", 1
+    path = write(tmp_path / name, rows)
+    assert [message for _, _, message in told(path)] == ["the text is empty"]
+    with pytest.warns(UserWarning, match="1 other rows are left out, first: line .: its original"):
+        kept = load_data(path, skip_bad=True)
+    assert [e.id for e in kept] == ["3"]
+    write_records(kept, tmp_path / "out.jsonl")
+    assert told(tmp_path / "out.jsonl") == []
+
+
+def test_every_row_without_marked_words_is_told(tmp_path: Path) -> None:
+    row = {"text": "good film", "label": 1}
+    rows = [row | {"rationales": [[0]]}, row, row | {"rationales": None}, row | {"rationales": []}]
+    found = told(write(tmp_path / "r.jsonl", rows))
+    assert [(line, severity) for line, severity, _ in found] == [(i, "warning") for i in (2, 3, 4)]
+    assert all("no word is marked" in message for _, _, message in found)
+    table = write(tmp_path / "r.csv", [row | {"rationales": "[0]"}, row | {"rationales": ""}])
+    assert [line for line, _, _ in told(table)] == [3]
+    assert told(write(tmp_path / "r.jsonl", [row, row])) == []
+
+
+@pytest.mark.parametrize("labels", [(" pos", "Pos", "pos"), ("1", "1.0")])
+def test_labels_that_differ_by_a_slip_are_named(tmp_path: Path, labels: tuple[str, ...]) -> None:
+    rows = [{"text": f"film {i}", "label": name} for i, name in enumerate((*labels, "neg"))]
+    ((line, severity, message),) = told(write(tmp_path / "r.csv", rows))
+    assert (line, severity) == (len(labels) + 1, "warning")
+    assert ", ".join(map(repr, labels)) in message
+
+
+def test_a_name_says_what_is_written(tmp_path: Path) -> None:
+    data = load_data("made_reviews(n=4)")
+    for name in ("x.parquet", "x.csv", "x.json", "x", "x.parquet.gz"):
+        with pytest.raises(DataError, match=r"JSON lines are written.*\.jsonl"):
+            write_records(data, tmp_path / name)
+    assert not list(tmp_path.iterdir())
+    write_records(data, tmp_path / "x.jsonl.gz")
+    assert load_data(tmp_path / "x.jsonl.gz").fingerprint() == data.fingerprint()

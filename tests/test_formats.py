@@ -16,6 +16,7 @@ from commands import run_command
 from conftest import SHARED, WordWeights
 from veracity.core.errors import DataError, PluginError
 from veracity.core.examples import Dataset, Example
+from veracity.core.inputs import Text
 from veracity.data import describe, formats, load_data, read_text, validate, write_data
 
 
@@ -173,7 +174,7 @@ def test_dutrust_and_pair_faults(tmp_path: Path) -> None:
     path = lines(tmp_path / "d.jsonl", *dutrust(rationales=[["x"]]))
     assert [(f.line, "places of words" in f.message) for f in validate(path)[1]] == [(1, True)]
     path = lines(tmp_path / "d.jsonl", *dutrust(rationales=[[9]], sent_label=None))
-    assert [f.line for f in validate(path)[1]] == [1]
+    assert [f.line for f in validate(path)[1]] == [1, 1]  # each of the two is told
     table = tmp_path / "p.tsv"
     rows = ("Positive\tgood\t1", "Negative\tbad\t1", "Negative\tdull\t1", "Positive\tfine\t")
     table.write_text("\n".join(["Sentiment\tText\tbatch_id", *rows]) + "\n")
@@ -237,7 +238,7 @@ def test_what_is_written_reads_back(tmp_path: Path) -> None:
 def test_what_a_layout_cannot_hold_is_refused(tmp_path: Path) -> None:
     two = (np.array([True, False, True]), np.array([False, True, False]))
     many = Example("m", read_text("a b c"), 0, {"rationale": two})
-    with pytest.raises(DataError, match="m: expected one rationale set"):
+    with pytest.raises(DataError, match=r"eraser cannot hold rationale \(1 rows\).*--lossy"):
         write_data(Dataset("d", ("no",), (many,)), tmp_path / "o.jsonl", layout="eraser")
     orphan = Example("t", read_text("a b"), 0, {}, "gone", {"sample_type": "adv"})
     with pytest.raises(DataError, match="its original 'gone'"):
@@ -245,6 +246,47 @@ def test_what_a_layout_cannot_hold_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="read, not written"):
         write_data(Dataset("d", ("no",), (many,)), tmp_path / "o.jsonl", layout="paired")
     assert not (tmp_path / "o.jsonl").exists()
+
+
+def test_what_would_be_lost_is_counted_and_left_out_only_if_asked(tmp_path: Path) -> None:
+    original = Example(
+        "1", Text.of_words(["so", "good"], "  "), 0, {"other": (np.array([True, False]),)}, None,
+        {"sample_type": "ori", "split": "test", "query": "good?"},
+    )  # fmt: skip
+    facts = {"sample_type": "adv", "adv_type": "idr", "sentiment_type": "single"}
+    twin = Example("2", read_text("so very good"), 1, {}, "1", facts)
+    data = Dataset("d", ("01", "1"), (original, twin))
+    both = dict.fromkeys(("split", "other", "adv_type", "sentiment_type"), 1)
+    spaces = {"what stands between words": 1}
+    for layout, own in (
+        ("dutrust", {"query": 1}),
+        ("eraser", {"pairs": 1, "sample_type": 2, **spaces}),
+    ):
+        with pytest.raises(DataError, match=rf"{layout} cannot hold .*adv_type \(1 rows\)"):
+            write_data(data, tmp_path / f"{layout}.jsonl", layout=layout)
+        lost = write_data(data, tmp_path / f"{layout}.jsonl", layout=layout, lossy=True)
+        assert lost == both | own
+        again = load_data(tmp_path / f"{layout}.jsonl")
+        assert [again.labels[e.label] for e in again] == ["01", "1"]
+    alternatives = (np.array([True, False, False]), np.array([False, False, True]))
+    two = Dataset("d", ("x",), (Example("a", read_text("a b c"), 0, {"rationale": alternatives}),))
+    with pytest.raises(DataError, match="cannot hold rationale"):
+        write_data(two, tmp_path / "o.jsonl", layout="eraser")
+    write_data(two, tmp_path / "o.jsonl", layout="eraser(sets=spans)")
+    apart = load_data(tmp_path / "o.jsonl", layout="eraser(sets=spans)")
+    assert marked(apart.examples[0]) == [[0], [2]]
+
+
+def test_an_identical_pair_is_left_out_with_a_warning(tmp_path: Path) -> None:
+    rows = [("Positive", "good", 0), ("Negative", "good", 0), ("Positive", "fine", 1),
+            ("Negative", "dull", 1)]  # fmt: skip
+    path = lines(
+        tmp_path / "p.jsonl", *({"Sentiment": s, "Text": t, "batch_id": b} for s, t, b in rows)
+    )
+    (fault,) = validate(path)[1]
+    assert (fault.line, fault.severity) == (2, "warning")
+    with pytest.warns(UserWarning, match="1 other rows .*line 2: the same text .* on line 1"):
+        assert [e.id for e in load_data(path)] == ["0-original", "1-original", "1-revised"]
 
 
 @pytest.mark.parametrize("name", formats.names())
@@ -299,8 +341,9 @@ def test_the_published_folder_of_eraser(tmp_path: Path) -> None:
     assert marked(apart.examples[0]) == [[1], [5, 6]]
     # one file of annotations finds its documents as well
     assert [e.id for e in load_data(folder / "val.jsonl")] == ["again", "pos.txt"]
-    # the flat layout holds the same
-    write_data(data, tmp_path / "flat.jsonl", layout="eraser")
+    # the flat layout holds the same, but for the names of the files
+    lost = write_data(data, tmp_path / "flat.jsonl", layout="eraser", lossy=True)
+    assert lost == {"split": 3}
     flat = load_data(tmp_path / "flat.jsonl")
     assert [(e.input.words, marked(e)) for e in flat] == [(e.input.words, marked(e)) for e in data]
 
@@ -410,17 +453,31 @@ def test_data_are_converted_and_formats_listed(tmp_path: Path) -> None:
     done = run_command(
         "data", "convert", "e.jsonl", "--to", "records", "--out", "r.jsonl", "--json", cwd=tmp_path
     )
-    assert json.loads(done.stdout) == {"data": "r.jsonl", "examples": 1}
+    assert json.loads(done.stdout) == {"data": "r.jsonl", "examples": 1, "lost": {}}
     assert marked(load_data(tmp_path / "r.jsonl").examples[0]) == [[1, 4, 5]]
-    again = run_command(
-        "data", "convert", "r.jsonl", "--to", "eraser", "--out", "r.jsonl", cwd=tmp_path
-    )
-    assert again.returncode == 2 and "is there already" in again.stderr
+    for name, says in (("r.jsonl", "is there already"), ("r.csv", "JSON lines are written")):
+        asked = ("data", "convert", "r.jsonl", "--to", "eraser", "--out", name)
+        refused = run_command(*asked, cwd=tmp_path)
+        assert refused.returncode == 2 and says in refused.stderr
     listed = json.loads(run_command("list", "formats", "--json", cwd=tmp_path).stdout)
     assert [row["name"] for row in listed["formats"]] == formats.names()
-    asked = ("--layout", "eraser(sets=spans)", "--json")
-    told = json.loads(run_command("data", "describe", "e.jsonl", *asked, cwd=tmp_path).stdout)
+    lines(tmp_path / "s.jsonl", eraser(split="test"))
+    asked = ("data", "convert", "s.jsonl", "--to", "eraser", "--out", "s2.jsonl")
+    refused = run_command(*asked, cwd=tmp_path)
+    assert refused.returncode == 2 and "split (1 rows)" in refused.stderr
+    done = run_command(*asked, "--lossy", cwd=tmp_path)
+    assert (done.stdout, done.stderr) == ("s2.jsonl\n", "not kept: split (1 rows)\n")
+    apart = ("--layout", "eraser(sets=spans)", "--json")
+    told = json.loads(run_command("data", "describe", "e.jsonl", *apart, cwd=tmp_path).stdout)
     assert told["truths"]["rationale"]["mean_sets"] == 2
+
+
+@pytest.mark.parametrize("wrong", [("--limit", "0"), ("--limit", "-5"), ("--max-words", "-1")])
+def test_counts_are_of_one_or_more(tmp_path: Path, wrong: tuple[str, str]) -> None:
+    asked = ("data", "attack", "made_reviews(n=20)", "--by", "keyboard", "--out", "x.jsonl")
+    refused = run_command(*asked, *wrong, cwd=tmp_path)
+    assert refused.returncode == 2 and wrong[0] in refused.stderr
+    assert not (tmp_path / "x.jsonl").exists()
 
 
 # ---- public files ---------------------------------------------------------------------------
@@ -462,4 +519,4 @@ def test_public_pairs() -> None:
     named = {e.id: e for e in dataset}
     assert all(named[e.partner].label != e.label for e in dataset if e.partner)
     _, faults = validate(public("cad_imdb/test_paired.tsv.gz"))
-    assert ["the same text" in f.message for f in faults] == [True]
+    assert [(f.severity, "the same text" in f.message) for f in faults] == [("warning", True)]

@@ -225,7 +225,7 @@ def test_every_fault_is_told_with_its_line_and_nothing_is_lost(place: Path) -> N
         ({"id": 10, "text": long, "label": "negative"}, "error: expected at most 5,000 words"),
         ({"id": 1, "text": "another", "label": "negative"}, "error: the id '1' stands on line 1"),
         ({"id": 12, "text": "none marked", "label": "negative", "rationales": []},
-         "warning: rationales is empty"),
+         "warning: no word is marked"),
         ({"id": 13, "text": "an empty set", "label": "negative", "rationales": [[]]},
          "error: a rationale set is empty"),
         ({"id": 14, "text": "a great film ! !", "label": "positive", "sample_type": "adv",
@@ -250,7 +250,8 @@ def test_every_fault_is_told_with_its_line_and_nothing_is_lost(place: Path) -> N
         ("[1, 2]", "error: expected a JSON object, got list"),
         ("{broken", "error: expected one JSON object per line"),
     ]  # fmt: skip
-    jsonl(place / "bad.jsonl", *(row for row, _ in rows))
+    marked = ({"rationales": [[0]], **row} if isinstance(row, dict) else row for row, _ in rows)
+    jsonl(place / "bad.jsonl", *marked)
     result = run("data", "validate", "bad.jsonl", cwd=place)
     assert result.returncode == 1 and result.stderr == ""
     said = dict(line.split(": ", 1) for line in result.stdout.splitlines()[:-1])

@@ -77,19 +77,23 @@ def convert(
     out: Annotated[Path, typer.Option(help="File to write: JSON lines.")],
     to: Annotated[str, typer.Option(help="records (holds everything), dutrust or eraser.")],
     file: FileOptions,
+    lossy: Annotated[
+        bool, typer.Option("--lossy", help="Leave out what the layout cannot hold, and say what.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Write data in another layout."""
     from ..data import write_data
 
-    if out.exists():
-        raise DataError(f"{out} is there already. Choose another --out")
+    _check_new(out)
     read = file.data(data)
-    write_data(read, out, layout=to)
+    lost = write_data(read, out, layout=to, lossy=lossy)
     if as_json:
-        print_json({"data": str(out), "examples": len(read)})
-    else:
-        print(out)
+        print_json({"data": str(out), "examples": len(read), "lost": lost})
+        return
+    for what, count in lost.items():
+        stderr().print(f"not kept: {what} ({count} rows)", markup=False)
+    print(out)
 
 
 def attack(
@@ -114,8 +118,7 @@ def attack(
     from ..changes._attack import PATTERN
     from ..data import sampled, write_records
 
-    if out.exists():
-        raise DataError(f"{out} is there already. Choose another --out")
+    _check_new(out)
     read = file.data(data)
     made = attacked(sampled(read, limit, seed=seed), by, seed=seed)
     write_records(made, out)
@@ -127,6 +130,15 @@ def attack(
     for pattern, count in twins.items():
         stderr().print(f"{pattern}: {count} twins", markup=False)
     print(out)
+
+
+def _check_new(out: Path) -> None:
+    """Told before any work is done."""
+    from ..data import check_ending
+
+    check_ending(out)
+    if out.exists():
+        raise DataError(f"{out} is there already. Choose another --out")
 
 
 def _brief(value: Any) -> str:

@@ -40,7 +40,7 @@ Labels = Annotated[
     str, typer.Option(help="Label names in the order of their numbers, separated by commas.")
 ]
 Language = Annotated[str, typer.Option(help="How words are told apart: auto, en or zh.")]
-MaxWords = Annotated[int, typer.Option(help="Longest text that is accepted.")]
+MaxWords = Annotated[int, typer.Option(min=1, help="Longest text that is accepted.")]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave faulty rows out.")]
 Split = Annotated[
     str,
@@ -51,7 +51,8 @@ Split = Annotated[
 Limit = Annotated[
     int | None,
     typer.Option(
-        help="Take a sample of so many examples; twins come with their originals or not at all."
+        min=1,
+        help="Take a sample of so many examples; twins come with their originals or not at all.",
     ),
 ]
 AllowUnpickle = Annotated[
@@ -59,10 +60,10 @@ AllowUnpickle = Annotated[
     typer.Option("--allow-unpickle", help="Load pickled models, which can run any code."),
 ]
 Budget = Annotated[
-    int | None, typer.Option(help="For a URL: at most so many texts are sent in all.")
+    int | None, typer.Option(min=0, help="For a URL: at most so many texts are sent in all.")
 ]
 Timeout = Annotated[float, typer.Option(help="For a URL: seconds to wait for an answer.")]
-BatchSize = Annotated[int, typer.Option(help="For a URL: texts per request.")]
+BatchSize = Annotated[int, typer.Option(min=1, help="For a URL: texts per request.")]
 Train = Annotated[
     str,
     typer.Option(

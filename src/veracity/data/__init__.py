@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import DataError
-from ..core.examples import Dataset
+from ..core.examples import Dataset, Example
 from ..core.plugins import nearest, parse_spec
 from .corpora import corpora
 from .documents import read_source
-from .format import write_rows
+from .format import check_ending, write_rows
 from .formats import PLAIN, as_records, formats
-from .readers import Columns
+from .readers import Columns, Row, Table
 from .records import Fault, Records, read_records, write_records
 from .splits import PARTS, Splits, given_parts, leaks, normalised, sampled, split
 from .words import is_chinese, read_text, text_of_tokens
@@ -28,6 +28,7 @@ __all__ = [
     "Columns",
     "Fault",
     "Splits",
+    "check_ending",
     "corpora",
     "describe",
     "formats",
@@ -60,19 +61,22 @@ def load_data(
     """Examples from a file, a folder, a corpus such as `made_reviews(n=500)`, or as they are."""
     found = _found(source, columns, labels, language, max_words, seed, layout)
     errors = [fault for fault in found.faults if fault.severity == "error"]
+    bad = len({fault.line for fault in errors})
     if errors and not skip_bad:
         shown = "\n".join(f"  {fault}" for fault in errors[:SHOWN_FAULTS])
         raise DataError(
-            f"{source}: {len(errors)} of {len(errors) + len(found.dataset)} rows are faulty, first:"
+            f"{source}: {bad} of {found.rows} rows are faulty, first:"
             f"\n{shown}\nSee them all with: veracity data validate {source}\n"
             "or leave them out with --skip-bad (skip_bad=True)"
         )
     if not len(found.dataset):
         raise DataError(f"{source}: expected at least one usable row, got none")
-    if errors:
+    told = [f"{bad} faulty rows are left out, first: {errors[0]}"] if errors else []
+    if others := found.left_out:
+        told.append(f"{len(others)} other rows are left out, first: {others[0]}")
+    if told:
         warnings.warn(
-            f"{source}: {len(errors)} faulty rows are left out, first: {errors[0]}. See them all "
-            f"with: veracity data validate {source}",
+            f"{source}: {'; '.join(told)}. See them all with: veracity data validate {source}",
             stacklevel=2,
         )
     return found.dataset
@@ -97,12 +101,58 @@ def validate(
     return (found.dataset if usable else None), sorted(faults, key=lambda fault: fault.line)
 
 
-def write_data(dataset: Dataset, path: str | Path, *, layout: str = "records") -> None:
-    """A dataset as JSON lines: our own records, which hold all of it, or another layout."""
+def write_data(
+    dataset: Dataset, path: str | Path, *, layout: str = "records", lossy: bool = False
+) -> dict[str, int]:
+    """A dataset as JSON lines: our own records, which hold all of it, or another layout, which must
+    say the same when it is read again. Gives what is lost all the same, and on how many rows."""
     if layout == "records":
         write_records(dataset, path)
-    else:
-        write_rows(formats.make(layout).rows(dataset), path)
+        return {}
+    rows = list(formats.make(layout).rows(dataset))
+    lost = _lost(dataset, rows, layout)
+    if lost and not lossy:
+        told = ", ".join(f"{what} ({count} rows)" for what, count in lost.items())
+        raise DataError(
+            f"{dataset.name}: {layout} cannot hold {told}. Write records (--to records), which "
+            "hold everything, or leave it out with --lossy (lossy=True)"
+        )
+    write_rows(rows, path)
+    return lost
+
+
+def _lost(dataset: Dataset, rows: list[dict[str, Any]], layout: str) -> dict[str, int]:
+    """What differs once the rows are read again, and on how many; what is new is no loss."""
+    columns = tuple(dict.fromkeys(key for row in rows for key in row))
+    table = Table(columns, tuple(Row(i, row) for i, row in enumerate(rows, 1)))
+    longest = max((e.input.n_features for e in dataset), default=0)
+    again = read_records(
+        as_records(table, layout, dataset.name), DEFAULT_COLUMNS, name="", max_words=longest
+    )
+    for fault in again.faults:
+        if fault.severity == "error":
+            raise DataError(
+                f"{dataset.name}: {layout} could not be read again, {fault}. Write records"
+            )
+    known = {e.id: _told(e, again.dataset.labels) for e in again.dataset}
+    lost: Counter[str] = Counter()
+    for e in dataset:
+        lost.update(k for k, v in _told(e, dataset.labels).items() if known[e.id].get(k) != v)
+    return dict(lost)
+
+
+def _told(example: Example, labels: tuple[str, ...]) -> dict[str, Any]:
+    """All that is known of an example, by the names that people use."""
+    text = example.input
+    return {
+        "words": text.words,
+        "what stands between words": (text.text, text.spans),
+        "label": labels[example.label],
+        "the order of labels": labels,
+        **({"pairs": example.partner} if example.partner is not None else {}),
+        **{k: [m.tolist() for m in masks] for k, masks in example.truths.items()},
+        **example.facts,
+    }
 
 
 def describe(dataset: Dataset) -> dict[str, Any]:
@@ -153,7 +203,8 @@ def _found(
             raise DataError(
                 f"{path}: expected --columns or --layout, not both: {layout} names its columns"
             )
-        columns.check(table.columns, str(path))
+        if table.columns or not all(row.fault for row in table.rows):
+            columns.check(table.columns, str(path))
         return read_records(
             table,
             columns,

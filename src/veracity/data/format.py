@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,6 +16,8 @@ from ..core.plugins import Plugin
 from .readers import Row, Table
 
 Values = dict[str, Any]
+
+WRITTEN = (".jsonl", ".ndjson")
 
 
 class Format(Plugin, ABC):
@@ -61,8 +64,19 @@ def translated(table: Table, form: Format) -> Table:
     return Table(tuple(dict.fromkeys((*seen, "text", "label"))), rows)
 
 
-def write_rows(rows: Iterator[Values], path: str | Path) -> None:
+def check_ending(path: str | Path) -> None:
+    """A name must say what is written under it, or nobody could read it back."""
+    if not str(path).lower().removesuffix(".gz").endswith(WRITTEN):
+        raise DataError(
+            f"{path}: JSON lines are written, so expected a name that ends in "
+            f"{' or '.join(WRITTEN)} (.gz may follow)"
+        )
+
+
+def write_rows(rows: Iterable[Values], path: str | Path) -> None:
     """JSON lines, all of them or nothing."""
-    lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
+    check_ending(path)
+    content = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
+    packed = str(path).lower().endswith(".gz")
     with written_whole(Path(path)) as file:
-        file.write("".join(lines).encode())
+        file.write(gzip.compress(content, mtime=0) if packed else content)

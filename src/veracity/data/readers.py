@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from ..core.errors import DataError
 from ..core.plugins import nearest
@@ -87,6 +87,8 @@ class Row:
     line: int
     values: Mapping[str, Any]
     fault: str = ""
+    severity: Literal["error", "warning"] = "error"
+    """A row with a warning is left out as well, but stops nobody."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +143,7 @@ def _decoded(content: bytes, path: Path) -> str:
 
 @contextmanager
 def _field_limit() -> Iterator[None]:
-    before = csv.field_size_limit(MAX_FIELD)
+    before = csv.field_size_limit(2**31 - 1)  # ours is told row by row
     try:
         yield
     finally:
@@ -164,8 +166,7 @@ def _records(text: str, path: Path, delimiter: str = ",") -> list[Record]:
                 line = reader.line_num + 1
     except csv.Error as error:
         raise DataError(
-            f"{path}, line {line}: expected quoted fields with inner quotes doubled and at most "
-            f"{MAX_FIELD:,} characters; {error}"
+            f"{path}, line {line}: expected quoted fields with inner quotes doubled; {error}"
         ) from None
     return records
 
@@ -179,7 +180,8 @@ def _tab_separated(text: str, path: Path) -> list[Record]:
     except DataError:
         return plain
     even = len({len(fields) for _, fields in plain}) <= 1
-    return plain if even and len(quoted) < len(plain) else quoted
+    swallowed = any(len(field) > MAX_FIELD for _, fields in quoted for field in fields)
+    return plain if swallowed or (even and len(quoted) < len(plain)) else quoted
 
 
 def _delimited(records: list[Record], path: Path) -> Table:
@@ -193,6 +195,8 @@ def _delimited(records: list[Record], path: Path) -> Table:
         fault = ""
         if len(fields) != len(header):
             fault = f"expected {len(header)} fields, as in the header; got {len(fields)}"
+        elif (longest := max(map(len, fields))) > MAX_FIELD:
+            fault = f"expected fields of at most {MAX_FIELD:,} characters, got {longest:,}"
         rows.append(Row(line, dict(zip(header, fields, strict=False)), fault))
     return Table(tuple(header), tuple(rows))
 

@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -15,9 +16,9 @@ import numpy as np
 
 from ..core.errors import DataError
 from ..core.examples import UNLABELLED, Dataset, Example
-from ..core.files import written_whole
 from ..core.inputs import BoolArray, Text
-from .readers import Columns, Row, Table
+from .format import write_rows
+from .readers import Columns, Table
 from .words import is_chinese, read_text, text_of_tokens
 
 FACTS: Mapping[str, tuple[str, ...]] = {
@@ -53,6 +54,9 @@ class Records:
     dataset: Dataset
     lines: Mapping[str, int]
     faults: tuple[Fault, ...]
+    rows: int = 0
+    left_out: tuple[Fault, ...] = ()
+    """Rows that are missing for no error of their own, and why."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,10 @@ class _Draft:
     example: Example
     label: str
     rel_ids: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        return self.example.input.text
 
 
 def read_records(
@@ -78,51 +86,72 @@ def read_records(
     names, indexed = _label_names(table, columns, labels)
     drafts: list[_Draft] = []
     faults: list[Fault] = []
-    unmarked: list[int] = []
+    left_out: list[Fault] = []
     first_line: dict[str, int] = {}
     claimed: set[str] = set()
     asked = asdict(columns).items()
     for number, row in enumerate(table.rows, 1):
         values = {field: row.values.get(column) if column else None for field, column in asked}
-        try:
-            if row.fault and values["id"] in (None, ""):
-                raise ValueError(row.fault)  # it must not take the name of another row
-            name_of_row = _id(values["id"], str(number))
-            if name_of_row in first_line:
-                raise ValueError(
-                    f"the id {name_of_row!r} stands on line {first_line[name_of_row]} already; "
-                    "make ids unique, or number the rows with columns id="
-                )
-            first_line[name_of_row] = row.line
-            values["id"] = name_of_row
+        wrong: list[str] = []
+        # a faulty row without a name must not take that of another
+        if not row.fault or values["id"] not in (None, ""):
+            with _noted(wrong):
+                values["id"] = _new_id(values["id"], row.line, number, first_line)
+        if row.fault:
+            told = Fault(row.line, row.fault, row.severity)
+            (faults if row.severity == "error" else left_out).append(told)
+        else:
             if not columns.label:
                 values["label"] = UNLABELLED
-            drafts.append(_draft(row, values, names, indexed, language, max_words))
-            if any(values[field] in ([], "[]") for field in RATIONALES):
-                unmarked.append(row.line)
-            if (
-                values["text"]
-                and values["tokens"]
-                and values["text"] != drafts[-1].example.input.text
-            ):
-                message = "the text does not hold the tokens in this order: the tokens are read"
-                faults.append(Fault(row.line, message, "warning"))
-        except ValueError as error:
-            faults.append(Fault(row.line, str(error)))
-            if isinstance(values["rel_ids"], list):
-                claimed |= {str(rel) for rel in values["rel_ids"]}
+            draft = _draft(row.line, values, names, indexed, language, max_words, wrong)
+            faults += [Fault(row.line, message) for message in wrong]
+            if draft is not None:
+                drafts.append(draft)
+                if values["text"] and values["tokens"] and values["text"] != draft.text:
+                    message = "the text does not hold the tokens in this order: the tokens are read"
+                    faults.append(Fault(row.line, message, "warning"))
+        if (row.fault or wrong) and values["sample_type"] != "adv":
+            with suppress(ValueError):
+                claimed |= set(_rel_ids(values["rel_ids"]))
     label_names = names or _in_order({draft.label for draft in drafts})
-    faults += _pair_faults(drafts, set(first_line), claimed)
+    faults += [*left_out, *_label_warnings(drafts), *_pair_faults(drafts, set(first_line), claimed)]
     if any("rationale" in draft.example.truths for draft in drafts):
-        message = "rationales is empty: what tests against rationales leaves this row out"
+        message = "no word is marked: what tests against rationales leaves this row out"
+        unmarked = [draft.line for draft in drafts if "rationale" not in draft.example.truths]
         faults += [Fault(line, message, "warning") for line in unmarked]
     bad = {fault.line for fault in faults if fault.severity == "error"}
+    claimed |= {rel for draft in drafts if draft.line in bad for rel in draft.rel_ids}
     sound = [draft for draft in drafts if draft.line not in bad]
+    orphans = _orphans(sound, set(first_line), claimed)
+    left_out += [Fault(line, "its original is faulty", "warning") for line in sorted(orphans)]
+    sound = [draft for draft in sound if draft.line not in orphans]
     return Records(
         Dataset(name, label_names, _examples(sound, label_names)),
         {draft.example.id: draft.line for draft in sound},
         tuple(sorted(faults, key=lambda fault: fault.line)),
+        len(table.rows),
+        tuple(left_out),
     )
+
+
+@contextmanager
+def _noted(wrong: list[str]) -> Iterator[None]:
+    """What is wrong with one part of a row is kept, and hides nothing of the next."""
+    try:
+        yield
+    except ValueError as error:
+        wrong.append(str(error))
+
+
+def _new_id(value: Any, line: int, number: int, first_line: dict[str, int]) -> str:
+    name = _id(value, str(number))
+    if name in first_line:
+        raise ValueError(
+            f"the id {name!r} stands on line {first_line[name]} already; "
+            "make ids unique, or number the rows with columns id="
+        )
+    first_line[name] = line
+    return name
 
 
 def _label_names(
@@ -138,6 +167,8 @@ def _label_names(
         names = tuple(map(str, labels))
     if len(set(names)) < len(names):
         raise DataError(f"expected every label once, got {', '.join(names)}")
+    if any(map(_BROKEN.search, names)):
+        raise DataError(f"expected names of labels that can be written, got {names!r}")
     seen = {str(row.values.get(columns.label)) for row in table.rows}
     return names, not seen & set(names)
 
@@ -145,64 +176,91 @@ def _label_names(
 def _in_order(labels: Iterable[str]) -> tuple[str, ...]:
     """Numbers by size, anything else by the alphabet."""
     try:
-        return tuple(sorted(labels, key=float))
+        return tuple(sorted(labels, key=lambda label: (float(label), label)))
     except ValueError:
         return tuple(sorted(labels))
 
 
 def _draft(
-    row: Row,
+    line: int,
     values: dict[str, Any],
     names: tuple[str, ...],
     indexed: bool,
     language: str,
     max_words: int,
-) -> _Draft:
-    if row.fault:
-        raise ValueError(row.fault)
-    text = _text(values["text"], values["tokens"], language)
-    if text.n_features > max_words:
-        raise ValueError(
-            f"expected at most {max_words:,} words, got {text.n_features:,}; "
-            "shorten the text, or raise --max-words (max_words=…)"
-        )
-    marked = _rationales(values, text)
-    truths = _truths(values["truths"], text.n_features)
-    example = Example(
-        values["id"],
-        text,
-        0,
-        {"rationale": marked, **truths} if marked else truths,
-        _id(values["partner"], "") or None,
-        _facts(values, len(marked)),
-    )
-    rel_ids = tuple(_id(rel, "") for rel in as_list(values["rel_ids"], "rel_ids"))
-    kind = example.facts.get("sample_type")
+    wrong: list[str],
+) -> _Draft | None:
+    """The row, if nothing is wrong with it; all that is, is noted."""
+    text: Text | None = None
+    marked: tuple[BoolArray, ...] | None = None
+    truths: dict[str, tuple[BoolArray, ...]] = {}
+    partner, label = "", ""
+    rel_ids: tuple[str, ...] = ()
+    broken = ((field, _broken(value)) for field, value in values.items())
+    wrong += [f"{field} holds {what}; remove it" for field, what in broken if what]
+    with _noted(wrong):
+        text = _text(values["text"], values["tokens"], language, max_words)
+    if text is not None:
+        with _noted(wrong):
+            marked = _rationales(values, text)
+        with _noted(wrong):
+            truths = _truths(values["truths"], text.n_features)
+    if marked and "rationale" in truths:
+        wrong.append("expected the rationales in one place, got them in truths as well")
+    facts = _facts(values, None if marked is None else len(marked), wrong)
+    with _noted(wrong):
+        partner = _id(values["partner"], "")
+    with _noted(wrong):
+        rel_ids = _rel_ids(values["rel_ids"])
+    with _noted(wrong):
+        label = _label(values["label"], names, indexed)
+    kind = facts.get("sample_type")
     if rel_ids and kind == "adv":
-        raise ValueError("expected rel_ids on originals only, got them on an adv row")
-    if kind == "ori" and (example.partner is not None or "adv_type" in example.facts):
-        field = "adv_type" if "adv_type" in example.facts else "partner"
-        raise ValueError(f"expected {field} on adv rows only, got it on an original (ori)")
-    if example.id in (example.partner, *rel_ids):
-        raise ValueError("expected a pair to be two rows, but this one is its own twin")
-    return _Draft(row.line, example, _label(values["label"], names, indexed), rel_ids)
+        wrong.append("expected rel_ids on originals only, got them on an adv row")
+    if kind == "ori" and (partner or "adv_type" in facts):
+        field = "adv_type" if "adv_type" in facts else "partner"
+        wrong.append(f"expected {field} on adv rows only, got it on an original (ori)")
+    if values["id"] in (partner, *rel_ids):
+        wrong.append("expected a pair to be two rows, but this one is its own twin")
+    if wrong or text is None:
+        return None
+    sets = {"rationale": marked, **truths} if marked else truths
+    return _Draft(
+        line, Example(values["id"], text, 0, sets, partner or None, facts), label, rel_ids
+    )
 
 
-def _text(text: Any, tokens: Any, language: str) -> Text:
+_BROKEN = re.compile("[\0\ud800-\udfff]")
+
+
+def _broken(value: Any) -> str:
+    """What no file can hold, wherever in a value it stands; else nothing."""
+    parts = [value]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, str):
+            if found := _BROKEN.search(part):
+                return "a NUL byte" if found[0] == "\0" else "half a character (a lone surrogate)"
+        elif isinstance(part, list | dict):
+            parts += [*part, *part.values()] if isinstance(part, dict) else part
+    return ""
+
+
+def _text(text: Any, tokens: Any, language: str, max_words: int) -> Text:
     if text is not None and not isinstance(text, str):
         raise ValueError(f"expected the text to be a string, got {type(text).__name__}")
     own = as_list(tokens, "tokens")
     for token in own:
         if not isinstance(token, str) or not token:
             raise ValueError(f"expected tokens to be non-empty strings, got {token!r}")
-    for part in (text or "", *own):
-        if "\0" in part:
-            raise ValueError("the text holds a NUL byte; remove it")
-        if not part.isascii() and any("\ud800" <= c <= "\udfff" for c in part):
-            raise ValueError("the text holds half a character (a lone surrogate); remove it")
     found = text_of_tokens(own, text) if own else read_text(text or "", language)
     if not found.n_features:
         raise ValueError("the text is empty")
+    if found.n_features > max_words:
+        raise ValueError(
+            f"expected at most {max_words:,} words, got {found.n_features:,}; "
+            "shorten the text, or raise --max-words (max_words=…)"
+        )
     return found
 
 
@@ -229,13 +287,22 @@ def _id(value: Any, default: str) -> str:
     return str(value)
 
 
+def _rel_ids(value: Any) -> tuple[str, ...]:
+    found = tuple(_id(rel, "") for rel in as_list(value, "rel_ids"))
+    if len(set(found)) < len(found):
+        raise ValueError(f"expected rel_ids to name every twin once, got {', '.join(found)}")
+    return found
+
+
 def _decoded(value: Any, field: str) -> Any:
     """Tables hold lists and objects as JSON."""
     if isinstance(value, str) and value:
         try:
-            return json.loads(value)
+            value = json.loads(value)
         except (ValueError, RecursionError):
             raise ValueError(f"expected {field} to be JSON, got {value[:40]!r}") from None
+        if what := _broken(value):
+            raise ValueError(f"{field} holds {what}; remove it")
     return value or None
 
 
@@ -281,7 +348,7 @@ RATIONALES = ("rationales", "rationale_spans", "rationale_masks")
 """The shapes in which people hold the words they marked: places of words, [start, end) places of
 characters, or 0 and 1 for each word."""
 
-_PLAIN_NUMBERS = re.compile(r"\s*\d+([\s,;]+\d+)*(\s*\|\s*\d+([\s,;]+\d+)*)*\s*")
+_PLAIN_NUMBERS = re.compile(r"\s*-?\d+([\s,;]+-?\d+)*(\s*\|\s*-?\d+([\s,;]+-?\d+)*)*\s*")
 
 
 def _rationales(values: dict[str, Any], text: Text) -> tuple[BoolArray, ...]:
@@ -305,7 +372,7 @@ def _rationales(values: dict[str, Any], text: Text) -> tuple[BoolArray, ...]:
 def _sets(value: Any, field: str) -> list[Any]:
     """Tables may also hold plain numbers, `1 2 | 5` being two sets."""
     if isinstance(value, str) and _PLAIN_NUMBERS.fullmatch(value):
-        value = [[int(i) for i in re.findall(r"\d+", one)] for one in value.split("|")]
+        value = [[int(i) for i in re.findall(r"-?\d+", one)] for one in value.split("|")]
     sets = as_list(value, field)
     spans = field == "rationale_spans"
     alone = (_is_span(one) if spans else isinstance(one, int | float) for one in sets)
@@ -357,26 +424,37 @@ def _of_spans(one: Any, text: Text) -> BoolArray:
     return mask
 
 
-def _facts(values: dict[str, Any], sets: int) -> dict[str, str]:
+def _facts(values: dict[str, Any], sets: int | None, wrong: list[str]) -> dict[str, str]:
     facts: dict[str, str] = {}
     for field, known in FACTS.items():
         value = values[field]
         if value is None or value == "":
             continue
         if not isinstance(value, str) or (known and value not in known):
-            raise ValueError(
-                f"expected {field} to be {' or '.join(known or ['text'])}; got {value!r}"
-            )
-        facts[field] = value
-    scores = as_list(values["scores"], "scores")
-    if scores:
-        _check_scores(scores, sets)
-        facts["scores"] = json.dumps(scores, sort_keys=True)
-    own = _mapping(values["facts"], "facts").items()
-    return facts | {key: str(value) for key, value in own if value is not None}
+            wrong.append(f"expected {field} to be {' or '.join(known or ['text'])}; got {value!r}")
+        else:
+            facts[field] = value
+    if "adv_type" in facts:
+        facts.setdefault("sample_type", "adv")  # only twins have one
+    with _noted(wrong):
+        scores = as_list(values["scores"], "scores")
+        if scores:
+            _check_scores(scores, sets)
+            facts["scores"] = json.dumps(scores, sort_keys=True)
+    with _noted(wrong):
+        own = _mapping(values["facts"], "facts")
+        if twice := sorted({*FACTS, "scores"} & set(own)):
+            raise ValueError(f"expected {twice[0]} in its own column, got it in facts")
+        facts |= {key: _fact(value) for key, value in own.items() if value is not None}
+    return facts
 
 
-def _check_scores(scores: list[Any], sets: int) -> None:
+def _fact(value: Any) -> str:
+    nested = isinstance(value, list | dict)
+    return json.dumps(value, ensure_ascii=False, sort_keys=True) if nested else str(value)
+
+
+def _check_scores(scores: list[Any], sets: int | None) -> None:
     for score in scores:
         if not isinstance(score, dict):
             raise ValueError("expected scores to be a list of objects, one per rationale")
@@ -388,10 +466,25 @@ def _check_scores(scores: list[Any], sets: int) -> None:
         if set(score) > set(RATINGS):
             odd = ", ".join(sorted(set(score) - set(RATINGS)))
             raise ValueError(f"expected scores to rate {', '.join(RATINGS)} only, got {odd}")
-    if len(scores) != sets:
+    if sets is not None and len(scores) != sets:
         raise ValueError(
             f"expected scores to be one per rationale, got {len(scores)} for {sets} rationales"
         )
+
+
+def _label_warnings(drafts: Sequence[_Draft]) -> Iterator[Fault]:
+    """Labels that a slip of the pen tells apart, where the last of them begins."""
+    spellings: dict[str, dict[str, int]] = defaultdict(dict)
+    for draft in drafts:
+        plain = " ".join(draft.label.split()).casefold()
+        with suppress(ValueError):
+            plain = str(float(plain))
+        spellings[plain].setdefault(draft.label, draft.line)
+    for lines in spellings.values():
+        if len(lines) > 1:
+            seen = ", ".join(map(repr, lines))
+            message = f"the labels {seen} are {len(lines)} labels; if one is meant, write it alike"
+            yield Fault(max(lines.values()), message, "warning")
 
 
 def _pair_faults(drafts: Sequence[_Draft], ids: set[str], claimed: set[str]) -> list[Fault]:
@@ -430,9 +523,9 @@ def _pair_faults(drafts: Sequence[_Draft], ids: set[str], claimed: set[str]) -> 
 
 
 def _twin_faults(twin: _Draft, original: _Draft, itself_twin: bool) -> Iterator[Fault]:
-    texts = [draft.example.input.text for draft in (twin, original)]
+    texts = [draft.text for draft in (twin, original)]
     if texts[0] == texts[1]:
-        yield Fault(twin.line, f"the same text as its original, {original.line}")
+        yield Fault(twin.line, f"the same text as its original on line {original.line}")
     if original.example.facts.get("sample_type") == "adv" or itself_twin:
         yield Fault(
             twin.line, f"expected an original, but that on line {original.line} is adv, a twin"
@@ -444,6 +537,20 @@ def _twin_faults(twin: _Draft, original: _Draft, itself_twin: bool) -> Iterator[
     if kind in KEEPS_LABEL and original.label != twin.label:
         message = f"{kind} keeps the label, but {original.label} became {twin.label}"
         yield Fault(twin.line, message, "warning")
+
+
+def _orphans(sound: Sequence[_Draft], ids: set[str], claimed: set[str]) -> set[int]:
+    """The lines of twins whose original stands in the file and cannot be used."""
+    kept = {draft.example.id for draft in sound}
+    kept_twins = {rel for draft in sound for rel in draft.rel_ids}
+    return {
+        draft.line
+        for draft in sound
+        if draft.example.facts.get("sample_type") != "ori"
+        and draft.example.id not in kept_twins
+        and draft.example.partner not in kept
+        and (draft.example.id in claimed or draft.example.partner in ids)
+    }
 
 
 def _examples(drafts: Sequence[_Draft], labels: tuple[str, ...]) -> tuple[Example, ...]:
@@ -477,14 +584,13 @@ def write_records(dataset: Dataset, path: str | Path) -> None:
     twins = twins_of(dataset)
     used = {dataset.labels[example.label] for example in dataset}
     head: dict[str, Any] = {} if _in_order(used) == dataset.labels else {"labels": dataset.labels}
-    lines = []
-    for example in dataset:
-        rel_ids = twins.get(example.id, [])
-        record = _record(example, dataset.labels, rel_ids, example.partner not in ids)
-        lines.append(json.dumps({**record, **head}, ensure_ascii=False) + "\n")
-        head = {}
-    with written_whole(Path(path)) as file:
-        file.write("".join(lines).encode())
+    rows = [_record(e, dataset.labels, twins.get(e.id, []), e.partner not in ids) for e in dataset]
+    write_rows([row | head for row in rows[:1]] + rows[1:], path)
+
+
+def as_number(name: str) -> int | str:
+    """Names that are whole numbers are written as such, where they read back the same."""
+    return int(name) if name.isdecimal() and str(int(name)) == name else name
 
 
 def _record(
@@ -500,7 +606,7 @@ def _record(
         "id": example.id,
         "text": example.input.text,
         "tokens": words,
-        "label": int(name) if name.isdecimal() and str(int(name)) == name else name,
+        "label": as_number(name),
         **{key: facts.pop(key) for key in FACTS if key in facts},
         "scores": json.loads(facts.pop("scores", "null")),
         "rel_ids": rel_ids,

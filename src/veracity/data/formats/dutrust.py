@@ -12,7 +12,7 @@ from ...core.errors import DataError
 from ...core.examples import UNLABELLED, Dataset
 from ..format import Format, Values, turned
 from ..readers import Row, Table
-from ..records import as_list, twins_of
+from ..records import as_list, as_number, twins_of
 
 _NAMES = {"id": ("id", "sent_id"), "label": ("label", "sent_label"), "text": ("context",)}
 _KINDS = {"disturb": "adv"}
@@ -41,13 +41,13 @@ class Dutrust(Format):
                     f"{e.id}: expected its original {e.partner!r} in the same data; this format "
                     "names twins on their originals only"
                 )
-            row: Values = {"id": _number(e.id), "context": e.input.text}
+            row: Values = {"id": as_number(e.id), "context": e.input.text}
             row["sent_token"] = list(e.input.words)
             if dataset.labelled:
-                row["sent_label"] = _number(dataset.labels[e.label])
+                row["sent_label"] = as_number(dataset.labels[e.label])
             row["sample_type"] = "ori" if kind == "ori" else "disturb"
             if kind == "ori":
-                row["rel_ids"] = [_number(name) for name in twins.get(e.id, ())]
+                row["rel_ids"] = [as_number(name) for name in twins.get(e.id, ())]
             if "rationale" in e.truths:
                 row["rationales"] = [np.flatnonzero(m).tolist() for m in e.truths["rationale"]]
             yield row
@@ -75,7 +75,3 @@ def _place(value: Any) -> int:
     if isinstance(value, bool) or not str(value).isdecimal():
         raise ValueError(f"expected a rationale to hold places of words, got {value!r}")
     return int(value)
-
-
-def _number(name: str) -> int | str:
-    return int(name) if name.isdecimal() and str(int(name)) == name else name

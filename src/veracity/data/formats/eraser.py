@@ -9,12 +9,11 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from ...core.errors import DataError
 from ...core.examples import Dataset
 from ...core.inputs import BoolArray, Span
 from ..format import Format, Values, turned
 from ..readers import Row, Table
-from ..records import as_list
+from ..records import as_list, as_number
 
 LENGTHS = "sentence_lengths"
 
@@ -52,19 +51,13 @@ class Eraser(Format):
     def rows(self, dataset: Dataset) -> Iterator[Values]:
         for e in dataset:
             sets = e.truths.get("rationale", ())
-            runs = [_runs(mask) for mask in sets]
-            if len(sets) > 1 and any(len(run) > 1 for run in runs):
-                raise DataError(
-                    f"{e.id}: expected one rationale set, or several of one span each; ERASER "
-                    "cannot tell alternatives apart. Write records or dutrust instead"
-                )
-            name = dataset.labels[e.label]
             yield {
                 "id": e.id,
-                "label": int(name) if name.isdecimal() else name,
+                "label": as_number(dataset.labels[e.label]),
                 "tokens": list(e.input.words),
                 LENGTHS: json.loads(e.facts.get(LENGTHS, f"[{e.input.n_features}]")),
-                "evidence": [list(span) for run in runs for span in run],
+                "evidence": [list(span) for mask in sets for span in _runs(mask)],
+                **({"query": e.facts["query"]} if "query" in e.facts else {}),
             }
 
 

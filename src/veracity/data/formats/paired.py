@@ -19,20 +19,26 @@ class Paired(Format):
     fields: ClassVar[frozenset[str]] = frozenset({"Sentiment", "Text", "batch_id"})
 
     def records(self, table: Table) -> Iterator[Row]:
-        first: dict[str, int] = {}
+        first: dict[str, Row] = {}
         seen: dict[str, int] = {}
         for row in table.rows:
-            name = str(row.values.get("batch_id") or "")
+            given = row.values.get("batch_id")
+            name = "" if given is None else str(given)
             if row.fault or not name:
                 yield Row(row.line, {}, row.fault or "expected a batch_id that names the pair")
                 continue
             place = seen[name] = seen.get(name, 0) + 1
-            first.setdefault(name, row.line)
+            original = first.setdefault(name, row)
             if place > len(_ROLES):
                 message = f"expected two rows of pair {name!r}; two stand above, from line "
-                yield Row(row.line, {}, f"{message}{first[name]}")
+                yield Row(row.line, {}, f"{message}{original.line}")
                 continue
             text = row.values.get("Text")
+            if place == len(_ROLES) and text == original.values.get("Text"):
+                # the published files hold some
+                message = f"the same text as its original on line {original.line}: left out"
+                yield Row(row.line, {}, message, "warning")
+                continue
             yield Row(
                 row.line,
                 {
