@@ -173,6 +173,9 @@ def test_a_person_who_read_something_else_does_not_spoil_the_review(tmp_path: Pa
 def test_dutrust_and_pair_faults(tmp_path: Path) -> None:
     path = lines(tmp_path / "d.jsonl", *dutrust(rationales=[["x"]]))
     assert [(f.line, "places of words" in f.message) for f in validate(path)[1]] == [(1, True)]
+    original, twin = dutrust()
+    path = lines(tmp_path / "d.jsonl", original, twin | {"rationales": [["x"]]})
+    assert [f.line for f in validate(path)[1]] == [2]
     path = lines(tmp_path / "d.jsonl", *dutrust(rationales=[[9]], sent_label=None))
     assert [f.line for f in validate(path)[1]] == [1, 1]  # each of the two is told
     table = tmp_path / "p.tsv"

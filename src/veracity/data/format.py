@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -42,7 +42,9 @@ class Format(Plugin, ABC):
         )
 
 
-def turned(table: Table, turn: Callable[[Values], Values]) -> Iterator[Row]:
+def turned(
+    table: Table, turn: Callable[[Values], Values], ids: Sequence[str] = ("id",)
+) -> Iterator[Row]:
     """Each row by itself; what is wrong with it stays on its line."""
     for row in table.rows:
         if row.fault:
@@ -52,7 +54,8 @@ def turned(table: Table, turn: Callable[[Values], Values]) -> Iterator[Row]:
             yield Row(row.line, turn(dict(row.values)))
         except ValueError as error:
             # what pairs are known by stays: a fault must not cause others
-            known = {k: v for k, v in row.values.items() if k in ("id", "rel_ids", "partner")}
+            known = {k: v for k, v in row.values.items() if k in ("rel_ids", "partner")}
+            known["id"] = next((row.values[k] for k in ids if k in row.values), None)
             yield Row(row.line, known, str(error))
 
 

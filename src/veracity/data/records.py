@@ -115,10 +115,15 @@ def read_records(
                 claimed |= set(_rel_ids(values["rel_ids"]))
     label_names = names or _in_order({draft.label for draft in drafts})
     faults += [*left_out, *_label_warnings(drafts), *_pair_faults(drafts, set(first_line), claimed)]
-    if any("rationale" in draft.example.truths for draft in drafts):
-        message = "no word is marked: what tests against rationales leaves this row out"
-        unmarked = [draft.line for draft in drafts if "rationale" not in draft.example.truths]
-        faults += [Fault(line, message, "warning") for line in unmarked]
+    unmarked = [draft.line for draft in drafts if "rationale" not in draft.example.truths]
+    if 0 < len(unmarked) < len(drafts):
+        # told once: patterns make many such twins
+        lines = ", ".join(map(str, unmarked[:10])) + (", …" if len(unmarked) > 10 else "")
+        message = (
+            f"no word is marked on {len(unmarked)} rows (lines {lines}): what tests against "
+            "rationales leaves them out"
+        )
+        faults.append(Fault(unmarked[0], message, "warning"))
     bad = {fault.line for fault in faults if fault.severity == "error"}
     claimed |= {rel for draft in drafts if draft.line in bad for rel in draft.rel_ids}
     sound = [draft for draft in drafts if draft.line not in bad]

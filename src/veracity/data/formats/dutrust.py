@@ -26,7 +26,7 @@ class Dutrust(Format):
 
     def records(self, table: Table) -> Iterator[Row]:
         nameless = not any(name in table.columns for name in _NAMES["label"])
-        return turned(table, lambda values: _record(values, nameless))
+        return turned(table, lambda values: _record(values, nameless), _NAMES["id"])
 
     def rows(self, dataset: Dataset) -> Iterator[Values]:
         twins = twins_of(dataset)
