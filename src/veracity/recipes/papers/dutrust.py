@@ -114,8 +114,9 @@ class Dutrust(Recipe):
         # what takes longest goes first
         models = list(reversed(sizes["models"]))
         train = [("train", c, m) for m in models for c in self.courses if _takes(sizes, c, m)]
-        train += [("augment", BY_HAND, "lstm")] if BY_HAND in trials else []
-        tries = [
+        # nothing waits for the comparison of trainings
+        tries = [("augment", BY_HAND, "lstm")] if BY_HAND in trials else []
+        tries += [
             ("try", t, m)
             for m in models
             for t in sorted(trials, key=lambda t: -_words(trials[t]))
