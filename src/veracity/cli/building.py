@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-from ..core.errors import DataError
 from .options import (
     AllowUnpickle,
     DataSource,
@@ -15,7 +14,7 @@ from .options import (
     Limit,
     Seed,
 )
-from .reading import FileOptions, ModelOptions
+from .reading import FileOptions, ModelOptions, check_new
 from .showing import print_json, stderr
 
 Folder = Annotated[Path, typer.Argument(help="Folder that holds the sheets.")]
@@ -123,8 +122,7 @@ def assemble(
     from ..data import write_records
     from ..data.construction import assemble as assembled
 
-    if out.exists():
-        raise DataError(f"{out} is there already. Choose another --out")
+    check_new(out)
     made, waiting = assembled(folder, name=out.stem)
     write_records(made, out)
     hint = f"then: veracity data validate {out}"

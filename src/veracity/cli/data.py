@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-from ..core.errors import DataError
 from .listing import list_datasets
 from .options import (
     DataSource,
@@ -15,7 +14,7 @@ from .options import (
     Limit,
     Seed,
 )
-from .reading import FileOptions, label_list
+from .reading import FileOptions, check_new, label_list
 from .showing import print_json, stderr
 
 
@@ -85,7 +84,7 @@ def convert(
     """Write data in another layout."""
     from ..data import write_data
 
-    _check_new(out)
+    check_new(out)
     read = file.data(data)
     lost = write_data(read, out, layout=to, lossy=lossy)
     if as_json:
@@ -118,7 +117,7 @@ def attack(
     from ..changes._attack import PATTERN
     from ..data import sampled, write_records
 
-    _check_new(out)
+    check_new(out)
     read = file.data(data)
     made = attacked(sampled(read, limit, seed=seed), by, seed=seed)
     write_records(made, out)
@@ -130,15 +129,6 @@ def attack(
     for pattern, count in twins.items():
         stderr().print(f"{pattern}: {count} twins", markup=False)
     print(out)
-
-
-def _check_new(out: Path) -> None:
-    """Told before any work is done."""
-    from ..data import check_ending
-
-    check_ending(out)
-    if out.exists():
-        raise DataError(f"{out} is there already. Choose another --out")
 
 
 def _brief(value: Any) -> str:

@@ -18,7 +18,7 @@ from .options import (
     Seed,
     Split,
 )
-from .reading import FileOptions, ModelOptions, numbers, part_of, short_names
+from .reading import FileOptions, ModelOptions, check_new, numbers, part_of, short_names
 from .showing import Bars, print_json, stderr, stdout
 
 
@@ -46,8 +46,7 @@ def plant(
     from ..data.splits import PARTS
     from ..results.guarantees import planted_facts
 
-    if out.exists():
-        raise DataError(f"{out} is there already. Choose another --out")
+    check_new(out)
     read = file.data(data)
     steps = split_specs(by or ["reassign, insert"])
     planted = changed(sampled(read, limit, seed=seed), steps, seed=seed)

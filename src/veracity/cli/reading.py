@@ -30,6 +30,17 @@ if TYPE_CHECKING:
     from ..core.examples import Dataset
 
 
+def check_new(out: Path, *, records: bool = True) -> None:
+    """Told before any work is done: nothing is written over, and records get a name under which
+    they can be read back."""
+    from ..data import check_ending
+
+    if records:
+        check_ending(out)
+    if out.exists():
+        raise DataError(f"{out} is there already. Choose another --out")
+
+
 def label_list(labels: str) -> list[str] | None:
     return [name.strip() for name in labels.split(",")] if labels else None
 

@@ -18,7 +18,7 @@ from .options import (
     Seed,
     Split,
 )
-from .reading import FileOptions, ModelOptions, label_list, part_of
+from .reading import FileOptions, ModelOptions, check_new, label_list, part_of
 from .showing import print_json, stderr, stdout, working
 
 Words = Annotated[
@@ -61,7 +61,7 @@ def learn(
     from ..truths import learnt_truth, truths
 
     chosen = truths.make(source)
-    _check_new(out)
+    check_new(out, records=False)
     read = file.data(data)
     # first the sample, then its part, as a model trained with the same limit got it
     part = part_of(sampled(read, limit, seed=seed), data, split, None, seed)
@@ -166,7 +166,7 @@ def mark(
     from ..engine.asking import probabilities
 
     sets = WordSets.load(words)
-    _check_new(out)
+    check_new(out)
     read = file.data(data)
     part = part_of(read, data, split, limit, seed)
     if kind in part.truth_kinds:
@@ -198,11 +198,6 @@ def mark(
     ):
         stderr().print(line, markup=False, soft_wrap=True)
     print(out)
-
-
-def _check_new(out: Path) -> None:
-    if out.exists():
-        raise DataError(f"{out} is there already. Choose another --out")
 
 
 def _told(view: Any, top: int) -> dict[str, Any]:

@@ -267,6 +267,14 @@ class Run:
             for r in read_table(self.folder / "examples.parquet").to_pylist()
         ]
 
+    def families(self) -> dict[str, str]:
+        """Each example's original, or itself: what comparisons draw whole. Without the texts."""
+        table = read_table(self.folder / "examples.parquet")
+        names = table["example"].to_pylist()
+        known = "partner" in table.column_names
+        partners = table["partner"].to_pylist() if known else [None] * len(names)
+        return {name: partner or name for name, partner in zip(names, partners, strict=True)}
+
     def predictions(self, model: str) -> dict[str, FloatArray]:
         """Class probabilities by example, labels in the dataset's order."""
         return {

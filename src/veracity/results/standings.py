@@ -162,7 +162,7 @@ def columns_of(run: Run, table: pa.Table, model: str) -> list[Column]:
 
     of_model = table.filter(pc.equal(table["model"], model))
     ids = {e: i for i, e in enumerate(sorted(set(of_model["example"].to_pylist())))}
-    family = {e.id: e.family for e in run.examples()}
+    family = run.families()
     families = [family.get(e, e) for e in ids]
     columns = []
     for metric, about in run.asked["metrics"].items():
