@@ -126,6 +126,23 @@ def test_ex_5_6_the_best_of_several_sets() -> None:
     assert overlap(chosen, union)[2] == pytest.approx(0.75)
 
 
+def test_unions_grow_from_the_best_set_while_they_help() -> None:
+    chosen = marked(8, 0, 1, 2, 3)
+    # alone 2/3, 0.4, 0.4 and 0; with the second 6/7, with the third 1; the last would add a miss
+    sets = (marked(8, 0, 1), marked(8, 2), marked(8, 3), marked(8, 7))
+    union = best_truth(chosen, sets, allow_union=True)
+    assert union.tolist() == chosen.tolist()
+    # nothing that hits: no union either
+    assert best_truth(marked(8, 5), sets, allow_union=True).tolist() == sets[1].tolist()
+
+
+def test_unions_of_a_hundred_sets_are_no_work() -> None:
+    n = 100
+    chosen = np.ones(n, dtype=bool)
+    sets = [marked(n, i) for i in range(n)]
+    assert best_truth(chosen, sets, allow_union=True).all()
+
+
 def test_ex_5_7_macro_and_micro() -> None:
     # the top words by score are exactly the predicted sets: k = ceil(0.5 n) and ceil(n)
     first = case([0, 9, 0, 8, 7, 0], marked(6, 0, 1), marked(6, 3, 4, 5))

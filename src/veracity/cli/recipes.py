@@ -16,7 +16,8 @@ def run(
         str, typer.Argument(metavar="RECIPE", help="Such as planted_text; see list recipes.")
     ],
     scale: Annotated[
-        str, typer.Option(help="smoke (minutes), laptop (an hour or two) or paper (as published).")
+        str,
+        typer.Option(help="smoke (minutes), laptop (one to three hours) or paper (as published)."),
     ] = "laptop",
     data: Annotated[
         str, typer.Option(help="A file or corpus to use instead of the one that comes with us.")

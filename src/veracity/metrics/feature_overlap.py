@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -12,9 +11,6 @@ import numpy as np
 from ..core.attributions import Order, count_from_ratio
 from ..core.inputs import BoolArray
 from ..core.metrics import Case, Quantity, Row, TruthMetric, means
-
-LARGEST_UNION = 6
-"""Unions of more sets than this are not tried: their number doubles with each set."""
 
 
 @dataclass(frozen=True)
@@ -93,16 +89,20 @@ def best_truth(
     no_overlap: Literal["shortest", "empty"] = "shortest",
 ) -> BoolArray:
     """The set with the largest F1, the first among equals; a fixed one when none overlaps."""
-    candidates = list(sets)
-    if allow_union:
-        candidates += [
-            np.logical_or.reduce([sets[i] for i in group])
-            for size in range(2, min(len(sets), LARGEST_UNION) + 1)
-            for group in combinations(range(len(sets)), size)
-        ]
-    f1 = [overlap(chosen, known)[2] for known in candidates]
+    f1 = [overlap(chosen, known)[2] for known in sets]
     if max(f1) > 0:
-        return candidates[int(np.argmax(f1))]
+        best = sets[int(np.argmax(f1))]
+        return grown(chosen, best, sets) if allow_union else best
     if no_overlap == "empty":
         return np.zeros_like(chosen)
     return min(sets, key=lambda known: int(known.sum()))
+
+
+def grown(chosen: BoolArray, best: BoolArray, sets: Sequence[BoolArray]) -> BoolArray:
+    """The set joined with the one that raises F1 most, and so on until none raises it."""
+    while True:
+        unions = [best | known for known in sets]
+        f1 = [overlap(chosen, union)[2] for union in unions]
+        if max(f1) <= overlap(chosen, best)[2]:
+            return best
+        best = unions[int(np.argmax(f1))]
