@@ -142,7 +142,7 @@ def test_an_order_is_confirmed_refuted_or_open(means: tuple[float, ...], verdict
         "integrated_gradients": {"map": gradients},
     }
     tried = {("t", "encoder"): step(methods, 40)}  # type: ignore[arg-type]
-    found = claim_of("by MAP the order is attention > lime > integrated_gradients", tried)
+    found = claim_of("By MAP the order of methods is attention > lime", tried)
     assert found.verdict == verdict
 
 
@@ -200,7 +200,7 @@ def test_pretraining_is_judged_by_type_within_originals(helps: bool, verdict: st
     encoder = lstm | {t: helps for t, kind in twins.items() if kind == "n"}
     types = {t: {"n": "negative", "k": "idr"}[kind] for t, kind in twins.items()}
     tried = tried_twins({"lstm": lstm, "encoder": encoder}, adv_types=types)
-    assert claim_of("pretraining helps more", tried).verdict == verdict
+    assert claim_of("Pretraining helps more", tried).verdict == verdict
 
 
 def test_training_on_twins_is_judged_by_what_it_changes() -> None:

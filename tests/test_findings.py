@@ -116,6 +116,34 @@ def test_the_terminal_says_the_same() -> None:
     assert figure(math.nan, "%") == "–"
 
 
+def test_each_sentence_stands_once_with_every_look_at_it() -> None:
+    looks = (
+        Claim("Twins <are> harder.", "confirmed", "p = 0.01", "films"),
+        Claim("Order holds.", "open", "p = 0.9"),
+        Claim("Twins <are> harder.", "not confirmed", "p = 0.02", "<books>"),
+        Claim("Twins <are> harder.", "open", "p = 0.7", "songs"),
+    )
+    found = replace(some(), claims=looks)
+    assert [len(c) for c in found.statements.values()] == [3, 1]
+    page = build_findings(found)
+    assert page.count("Twins &lt;are&gt; harder.") == 1 and "&lt;books&gt;" in page
+    assert "Of 4 looks: 1 confirmed, 1 not confirmed, 2 open." in page
+    out = io.StringIO()
+    print_findings(Console(file=out, width=120), found)
+    lines = out.getvalue().splitlines()
+    assert lines[:2] == ["Twins <are> harder.", "confirmed:   films"]
+    assert "open: Order holds." in lines
+
+
+def test_names_too_long_to_stand_side_by_side_are_slanted() -> None:
+    dots = Points("ours", (0.0, 1.0), (0.3, 0.4))
+    short = chart(Figure("t", "", "", "y", (dots,), ("a", "b")))
+    long = chart(Figure("t", "", "", "y", (dots,), ("integrated_gradients" * 3, "b")))
+    assert short.room == 0 and long.room > 100
+    page = build_findings(Findings("idc", "t", "l", {}, figures=(long.figure,)))
+    assert "rotate(-60)" in page
+
+
 def test_bars_begin_at_zero_above_their_names() -> None:
     bars = Points("WGA", (-0.25, 0.75), (0.3, 0.4), low=(0.25, 0.35), high=(0.35, 0.45), bars=True)
     line = Points("people", (-0.5, 1.5), (0.35, 0.35), line=True, dashed=True)

@@ -14,6 +14,10 @@ WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 460, 300, 52, 446, 12, 252
 BAR = 0.22
 """How wide a bar is where names stand 1 apart, so that four go beside each other."""
 COLOURS = 8
+LETTER = 6.2
+"""About how wide a letter under an axis is."""
+SLANT = 60
+"""Degrees by which names turn that are too long to stand side by side."""
 MOST_COUNTS = 8
 """So many whole numbers are marked on an axis as they are: there is no half of a word."""
 SHAPES = ("circle", "square", "triangle", "diamond")
@@ -52,6 +56,8 @@ class Chart:
     x_ticks: tuple[tuple[float, str], ...]
     y_ticks: tuple[tuple[float, str], ...]
     series: tuple[Series, ...]
+    room: float = 0.0
+    """How much taller the figure is for slanted names under its axis; 0 where they stand."""
 
 
 def chart(figure: Figure) -> Chart:
@@ -123,7 +129,16 @@ def chart(figure: Figure) -> Chart:
         or tuple((x(t), _tick(t)) for t in x_marks),
         tuple((y(t), _tick(t)) for t in y_marks),
         tuple(drawn(i, p) for i, p in enumerate(figure.series)),
+        _room(figure),
     )
+
+
+def _room(figure: Figure) -> float:
+    longest = max(map(len, figure.names), default=0) * LETTER
+    if longest * len(figure.names) <= RIGHT - LEFT:
+        return 0.0
+    below = longest * math.sin(math.radians(SLANT)) + (40 if figure.x else 18)
+    return round(max(below - (HEIGHT - BOTTOM), 1.0), 1)
 
 
 def _tick(value: float) -> str:

@@ -48,9 +48,13 @@ def print_findings(console: Console, found: Findings) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    for claim in found.claims:
-        console.print(f"[b]{escape(claim.verdict)}[/]: {escape(claim.statement)}")
-        console.print(f"  {escape(claim.seen)}", style="dim")
+    for statement, looks in found.statements.items():
+        if looks[0].where:
+            console.print(escape(statement))
+        for claim in looks:
+            said = f"  {claim.where}" if claim.where else statement
+            console.print(f"[b]{escape(claim.verdict)}[/]: {escape(said)}")
+            console.print(f"  {escape(claim.seen)}", style="dim")
     for table in found.tables:
         if len(table.columns) > WIDE and console.width < 160:
             console.print(f"{escape(table.title)}: too wide for here, see the report")

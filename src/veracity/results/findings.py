@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -85,6 +86,8 @@ class Claim:
     statement: str
     verdict: Verdict
     seen: str
+    where: str = ""
+    """On which texts or with which model, where one sentence was looked at more than once."""
 
 
 @dataclass(frozen=True)
@@ -145,6 +148,20 @@ class Findings:
     texts: tuple[Shown, ...] = ()
     notes: tuple[str, ...] = ()
     links: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def statements(self) -> dict[str, list[Claim]]:
+        """Each sentence of the paper once, with every look at it."""
+        found: dict[str, list[Claim]] = {}
+        for claim in self.claims:
+            found.setdefault(claim.statement, []).append(claim)
+        return found
+
+    @property
+    def verdicts(self) -> dict[Verdict, int]:
+        """How many looks ended how, those with an answer first."""
+        counts = Counter(claim.verdict for claim in self.claims)
+        return {v: counts[v] for v in get_args(Verdict) if counts[v]}
 
     def write(self, folder: Path) -> Path:
         """The findings as JSON, all of them or none."""

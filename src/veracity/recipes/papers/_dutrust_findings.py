@@ -1,4 +1,4 @@
-"""The tables and claims of the experiments on trustworthiness."""
+"""The tables, figures and claims of the experiments on trustworthiness."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from ...core.inputs import BoolArray, FloatArray
 from ...core.plugins import parse_spec
-from ...results.findings import Cell, Claim, Table, Verdict
+from ...results.findings import Cell, Claim, Figure, Points, Table, Verdict
 from ...results.statistics import (
     grouped_interval,
     holm,
@@ -37,7 +37,7 @@ SURE = 0.05
 DRAWS = 2000
 
 
-# ---- figures --------------------------------------------------------------------------------
+# ---- cells ----------------------------------------------------------------------------------
 
 
 def values(step: Found, method: str, quantity: str) -> FloatArray:
@@ -167,22 +167,28 @@ KINDS = (
 
 def type_tables(tried: Tried, published: Any) -> Iterator[Table]:
     for part, printed, title, about in KINDS:
-        rows = [
-            (
-                f"{trial}, {NAMES[model]}: {share['name']}",
-                (_rate(share, _printed(published[printed].get(model, {}).get(share["name"]))),),
-            )
-            for (trial, model), step in tried.items()
-            for share in step.get("robustness", {}).get(part, ())
-            if share["name"] != "untyped" and share["total"]
-        ]
+        rows: list[tuple[str, dict[str, Cell | None]]] = []
+        for (trial, model), step in tried.items():
+            beside = published[printed].get(model, {})
+            cells = {
+                share["name"]: _rate(share, _printed(beside.get(share["name"])))
+                for share in step.get("robustness", {}).get(part, ())
+                if share["name"] != "untyped" and share["total"]
+            }
+            if cells:
+                rows.append((f"{trial}, {NAMES[model]}", cells))
         if rows:
-            rows += [
-                (f"paper, {PAPERS[model]}: {name}", (Cell(_percent(figure)),))
-                for model, figures in published[printed].items()
-                for name, figure in figures.items()
-            ]
-            yield Table(title, about, ("texts, model: type", "accuracy"), tuple(rows), "%")
+            for model, figures in published[printed].items():
+                cells = {name: Cell(_percent(figure)) for name, figure in figures.items()}
+                rows.append((f"paper, {PAPERS[model]}", cells))
+            names = tuple(dict.fromkeys(name for _, cells in reversed(rows) for name in cells))
+            yield Table(
+                title,
+                about,
+                ("texts, model", *names),
+                tuple((row, tuple(cells.get(name) for name in names)) for row, cells in rows),
+                "%",
+            )
 
 
 def method_tables(tried: Tried, published: Any) -> Iterator[Table]:
@@ -270,6 +276,47 @@ def augmentation_table(found: Found, published: Mapping[str, Sequence[float]]) -
     )
 
 
+# ---- figures --------------------------------------------------------------------------------
+
+SHOWN = (
+    ("map", "MAP", "how far a twin's words are ranked as its original's"),
+    ("new_p", "New_P", "how often the top words alone keep the answer and the rest loses it"),
+    ("f1", "Macro-F1", "how well the top words match those that people marked"),
+)
+
+
+def method_figures(tried: Tried) -> Iterator[Figure]:
+    """The methods beside each other, a plot for each trial and quantity that it has."""
+    for trial in dict.fromkeys(t for t, _ in tried):
+        steps = {m: s for (t, m), s in tried.items() if t == trial}
+        methods = list(dict.fromkeys(m for s in steps.values() for m in s["methods"]))
+        for quantity, name, about in SHOWN:
+            series = []
+            for place, (model, step) in enumerate(steps.items()):
+                cells = {
+                    i: cell
+                    for i, method in enumerate(methods)
+                    if method in step["methods"]
+                    and (cell := mean_cell(step, method, quantity)) is not None
+                }
+                beside = 0.22 * (place - (len(steps) - 1) / 2)
+                if cells:
+                    series.append(_dots(NAMES[model], cells, beside))
+            if series:
+                names = tuple(parse_spec(m)[0] for m in methods)
+                yield Figure(f"{trial}: {name}", f"{about}.", "method", name, tuple(series), names)
+
+
+def _dots(name: str, cells: Mapping[int, Cell], beside: float) -> Points:
+    return Points(
+        name,
+        tuple(i + beside for i in cells),
+        tuple(cell.value for cell in cells.values()),
+        low=tuple(cell.value if cell.low is None else cell.low for cell in cells.values()),
+        high=tuple(cell.value if cell.high is None else cell.high for cell in cells.values()),
+    )
+
+
 # ---- claims ---------------------------------------------------------------------------------
 
 
@@ -298,13 +345,14 @@ def _robustness_claims(trial: str, steps: Mapping[str, Found]) -> Iterator[Claim
         for m, r in found.items()
     }
     yield Claim(
-        f"{trial}: every model is worse on twins than on originals.",
+        "Every model is worse on twins than on originals.",
         _verdict([*falls.values()], corrected),
         "; ".join(
             f"{NAMES[m]} {fall:+.1%} (p {p:.2g})"
             for (m, fall), p in zip(falls.items(), corrected, strict=True)
         )
         + ", originals less twins over pairs, corrected for the number of models.",
+        trial,
     )
     if {"lstm", "encoder"} <= set(found):
         rights = [steps[m]["right"] for m in ("lstm", "encoder")]
@@ -312,9 +360,10 @@ def _robustness_claims(trial: str, steps: Mapping[str, Found]) -> Iterator[Claim
         apart = _falls_apart(pairs, *rights)
         p = sign_flip_test(apart, [original for original, _ in pairs])
         yield Claim(
-            f"{trial}: the LSTM falls further on twins than the encoder.",
+            "The LSTM falls further on twins than the encoder.",
             _verdict([float(np.mean(apart))], [p]),
             f"{falls['lstm']:+.1%} against {falls['encoder']:+.1%} (p {p:.2g}).",
+            trial,
         )
 
 
@@ -333,7 +382,7 @@ def _own_claims(trial: str, steps: Mapping[str, Found], own: Trained) -> Iterato
         falls.append(test["right"] / test["texts"] - _accuracy(share))
     corrected = holm(p_values)
     yield Claim(
-        f"{trial}: every model is worse on originals than on its own test set.",
+        "Every model is worse on originals than on its own test set.",
         _verdict(falls, corrected),
         "; ".join(
             f"{NAMES[m]} {fall:+.1%} (p {p:.2g})"
@@ -341,6 +390,7 @@ def _own_claims(trial: str, steps: Mapping[str, Found], own: Trained) -> Iterato
         )
         + ", own test set less originals (Fisher), corrected for the number of models; the paper "
         "says 25 to 28 points.",
+        trial,
     )
 
 
@@ -370,12 +420,12 @@ def _type_claims(trial: str, steps: Mapping[str, Found]) -> Iterator[Claim]:
     apart = np.array([most - other for most, other in both])
     p = sign_flip_test(apart)
     yield Claim(
-        f"{trial}: pretraining helps more on twins of the types {' and '.join(HELPED)} than on "
-        "others.",
+        f"Pretraining helps more on twins of the types {' and '.join(HELPED)} than on others.",
         _verdict([float(apart.mean())], [p]),
         f"encoder less LSTM {np.mean([m for m, _ in both]):+.1%} on these and "
         f"{np.mean([o for _, o in both]):+.1%} on others, over {len(both):,} originals that have "
         f"both (p {p:.2g}).",
+        trial,
     )
 
 
@@ -392,12 +442,12 @@ def _accuracy(share: Mapping[str, Any]) -> float:
 
 
 MODELS = (
-    ("map", "by MAP", "more consistent", "lstm", "encoder", (IG, ATT, LIME)),
-    ("map", "by MAP", "more consistent", "knowing", "encoder", (LIME,)),
-    ("map", "by MAP", "more consistent", "encoder", "knowing", (IG, ATT)),
-    ("f1", "by F1 with people", "more plausible", "encoder", "lstm", (LIME,)),
-    ("f1", "by F1 with people", "more plausible", "lstm", "encoder", (IG, ATT)),
-    ("f1", "by F1 with people", "more plausible", "knowing", "encoder", (IG, ATT)),
+    ("map", "By MAP", "more consistent", "lstm", "encoder", (IG, ATT, LIME)),
+    ("map", "By MAP", "more consistent", "knowing", "encoder", (LIME,)),
+    ("map", "By MAP", "more consistent", "encoder", "knowing", (IG, ATT)),
+    ("f1", "By F1 with people", "more plausible", "encoder", "lstm", (LIME,)),
+    ("f1", "By F1 with people", "more plausible", "lstm", "encoder", (IG, ATT)),
+    ("f1", "By F1 with people", "more plausible", "knowing", "encoder", (IG, ATT)),
 )
 """Whose explanations the paper finds better than whose, by which quantity and with which methods.
 What sentiment first adds to an encoder is SKEP against ERNIE-large there."""
@@ -416,8 +466,9 @@ def _model_claims(trial: str, steps: Mapping[str, Found]) -> Iterator[Claim]:
         rows = {k: row for k, row in rows.items() if not np.isnan(row).all()}
         if rows:
             yield _compared(
-                f"{trial}: {by} the {NAMES[better]}'s explanations are {said} than the "
-                f"{NAMES[worse]}'s, with {', '.join(rows)}.",
+                f"{by} the {NAMES[better]}'s explanations are {said} than the {NAMES[worse]}'s, "
+                f"with {', '.join(rows)}.",
+                trial,
                 list(rows.items()),
                 steps[better]["partners"],
             )
@@ -443,14 +494,19 @@ def _method_claims(trial: str, steps: Mapping[str, Found]) -> Iterator[Claim]:
             if len(rows) < 3 or any(np.isnan(row).all() for row in rows.values()):
                 continue
             yield _compared(
-                f"{trial}, {NAMES[model]}: by {said} the order is {' > '.join(order)}.",
+                f"By {said} the order of methods is {' > '.join(order)}, with "
+                f"{'encoders' if 'encoder' in models else 'the LSTM'}.",
+                f"{trial}, {NAMES[model]}",
                 [(f"{a} less {b}", rows[a] - rows[b]) for a, b in pairwise(order)],
                 steps[model]["partners"],
             )
 
 
 def _compared(
-    statement: str, differences: Sequence[tuple[str, FloatArray]], partners: Sequence[str]
+    statement: str,
+    where: str,
+    differences: Sequence[tuple[str, FloatArray]],
+    partners: Sequence[str],
 ) -> Claim:
     """Differences that should all be positive; texts of one pair count as one."""
     means = [float(np.nanmean(row)) for _, row in differences]
@@ -463,7 +519,8 @@ def _compared(
             f"{name} {mean:+.3f} (p {p:.2g})"
             for (name, _), mean, p in zip(differences, means, corrected, strict=True)
         )
-        + ", paired sign flips, corrected within the claim.",
+        + ".",
+        where,
     )
 
 

@@ -444,13 +444,17 @@ def _findings(
 ) -> Findings:
     published = recipe.settings()["published"]
     trained = {(c, m): f for (what, c, m), f in found.items() if what == "train"}
-    tried = {(t, m): f for (what, t, m), f in found.items() if what == "try"}
+    # in the order of the paper, whatever was done first
+    tried = {
+        (t, m): found["try", t, m] for t in trials for m in show.NAMES if ("try", t, m) in found
+    }
     augmented = next((f for (what, _, _), f in found.items() if what == "augment"), None)
     # originals that patterns change are of the own test set
     own = {(t, m): trained[TRIALS[t].course, m] for t, m in tried if TRIALS[t].file}
     missing = [name for name, t in TRIALS.items() if t.course in parts and name not in trials]
     lead = (
-        f"{len(trained)} models trained on {', '.join(s.train.name for s in parts.values())}; "
+        f"{len(trained)} models trained on "
+        f"{', '.join(f'{name} ({s.train.name})' for name, s in parts.items())}; "
         f"tried on {', '.join(trials)}; scale {scale}."
     )
     tables = [
@@ -467,10 +471,14 @@ def _findings(
         {"scale": scale, "data": str(given or "packaged"), "seed": seed, **sizes},
         tuple(tables),
         tuple(show.claims(tried, augmented, own)),
+        tuple(show.method_figures(tried)),
         notes=(
             f"Texts are cut to {sizes['words']} words. Top words are {sizes['ratio']:.0%} of a "
             "text. Intervals are over texts, pairs drawn whole; models are trained once, so what "
             "another training would give is not in them.",
+            "Differences between explanations are tested by paired sign flips over texts, texts of "
+            "one pair together, and corrected (Holm) within each look; a look is confirmed if all "
+            "its differences are surely above zero, and not confirmed if one is surely below.",
             "The paper's models read Chinese texts written for it, of which only 50 pairs without "
             "labels are public; its figures stand beside ours for orientation. Our encoder is far "
             "smaller than ERNIE; the one that learnt sentiment first stands where SKEP does.",
