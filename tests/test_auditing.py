@@ -84,6 +84,22 @@ def test_an_audit_finds_the_better_method(bag: WordWeights, small: Dataset, tmp_
     assert "occlusion" in found._repr_html_()
 
 
+def test_a_profile_holds_for_all_that_is_not_told(
+    bag: WordWeights, small: Dataset, tmp_path: Path
+) -> None:
+    data = small.select(range(4))
+    methods = "lime(samples=40), lime(samples=40, kernel=root), occlusion"
+    result = audit(bag, data, methods, "feature_overlap", out=tmp_path / "run", profile="released")
+    assert result.run.explainers == ("lime(samples=40)", "occlusion")
+    assert list(result.run.asked["metrics"]) == [
+        "feature_overlap(allow_union=True, no_overlap=empty)"
+    ]
+    printed = audit(bag, data, methods, "erasure", out=tmp_path / "paper", profile="paper")
+    assert printed.run.explainers[:2] == ("lime(samples=40, kernel=paper)", "lime(samples=40)")
+    with pytest.raises(PluginError, match="no profile"):
+        audit(bag, data, "occlusion", profile="papers")
+
+
 def test_resuming_computes_nothing_twice(bag: WordWeights, small: Dataset, tmp_path: Path) -> None:
     whole = audit(bag, small, METHODS, out=tmp_path / "r", batch_size=8)
     assert whole.reused == 0

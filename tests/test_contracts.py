@@ -15,10 +15,10 @@ import torch
 import veracity
 from conftest import words
 from veracity.auditing import audit, check_ability
-from veracity.core.errors import ModelError
+from veracity.core.errors import ModelError, PluginError
 from veracity.core.examples import Dataset, Example
 from veracity.core.inputs import Text
-from veracity.core.plugins import Registry, first_line, settings
+from veracity.core.plugins import PROFILES, Registry, first_line, settings
 from veracity.data import Splits, describe, load_data, split
 from veracity.data.corpora import corpora
 from veracity.explainers import explainers
@@ -279,3 +279,41 @@ def test_a_method_the_model_cannot_support_is_told(cnn: Any, bag: Any) -> None:
         check_ability(explainers.make("attention"), cnn)
     with pytest.raises(ModelError, match="only probabilities"):
         veracity.explain(bag, "great", "gradient")
+
+
+# SPEC 0.8: what differs from the defaults, for the options that there are
+PROFILED = {
+    ("lime", "paper"): {"kernel": "paper"},
+    ("shap", "released"): {"background": 50},
+    ("integrated_gradients", "paper"): {"steps": 300},
+    ("integrated_gradients", "released"): {"steps": 200, "rule": "gauss_legendre"},
+    ("grad_cam_text", "released"): {"minmax": True},
+    ("feature_overlap", "released"): {"allow_union": True, "no_overlap": "empty"},
+    ("rationale_rl", "released"): {"penalty": "per_review"},
+    ("rationale_cr", "released"): {"penalty": "per_review"},
+    ("integer_program", "paper"): {"size_term": False, "rule": "max"},
+    ("hybrid", "paper"): {"size_term": False},
+}
+
+
+def test_profiles_set_what_papers_print_and_what_their_code_does() -> None:
+    found = {}
+    for registry in REGISTRIES.values():
+        for name in registry.names():
+            assert registry.make(f"{name}(profile=recommended)") == registry.make(name)
+            for profile in PROFILES:
+                made: Any = registry.make(name, profile)
+                assert made == registry.make(f"{name}(profile={profile})")
+                unlike = settings(made, defaults=False)
+                if unlike != settings(registry.make(name), defaults=False):
+                    found[name, profile] = unlike
+    assert found == PROFILED
+
+
+def test_what_is_told_wins_over_a_profile() -> None:
+    made = explainers.make("integrated_gradients(profile=released, steps=7)", "paper")
+    assert made.spec == "integrated_gradients(steps=7, rule=gauss_legendre)"
+    with pytest.raises(PluginError, match="did you mean 'released'"):
+        explainers.make("lime(profile=release)")
+    with pytest.raises(PluginError, match="no profile is called 'printed': known"):
+        explainers.make("occlusion", "printed")

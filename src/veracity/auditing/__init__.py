@@ -118,10 +118,13 @@ def audit(
     executor: Executor | None = None,
     train: str | Path | Dataset | None = None,
     reliance: Mapping[str, Reliance] | None = None,
+    profile: str = "recommended",
     watch: Callable[[Progress], None] = lambda _: None,
 ) -> Audit:
     """Runs methods on a model (or several by name) and tests them; given again, it resumes.
 
+    `profile` sets what methods and metrics do where they are not told: as recommended here, as the
+    papers print it (`paper`), or as their code does it (`released`).
     `train` is what methods that learn learn from; by default what each model was trained on.
     `reliance` tells of each model whether it must have used what was planted, where that was
     measured on more texts than these.
@@ -129,8 +132,8 @@ def audit(
     folder = Path(out) if out else None
     models = _models(model)
     fitted = fit_labels(load_data(data), models)
-    chosen_explainers, skipped, lessons = _explainers(methods, models, train, seed)
-    chosen_metrics = _metrics(metrics, fitted)
+    chosen_explainers, skipped, lessons = _explainers(methods, models, train, seed, profile)
+    chosen_metrics = _metrics(metrics, fitted, profile)
     if target == "gold" and not fitted.labelled:
         raise DataError(
             f"{fitted.name} has no labels to explain. Leave --target out: then what the model "
@@ -276,12 +279,14 @@ def _explainers(
     models: Mapping[str, Classifier],
     train: str | Path | Dataset | None,
     seed: int,
+    profile: str,
 ) -> tuple[list[Explainer], list[dict[str, str]], dict[str, Dataset]]:
     """The methods that at least one model supports, for which models each is left out, and what
     there is to learn of the others."""
     everything = methods == "all"
     asked = known_explainers.names() if everything else _each(methods)
-    chosen = list({e.spec: e for e in map(known_explainers.make, asked)}.values())
+    made = [known_explainers.make(spec, profile) for spec in asked]
+    chosen = list({e.spec: e for e in made}.values())
     if not chosen:
         raise PluginError("expected at least one method, got none")
     learners = [e for e in chosen if _to_be_taught(e, train)]
@@ -319,11 +324,11 @@ def _lacking(explainer: Explainer, model: Classifier, lesson: Lesson | None) -> 
     return f"learns from training data, but {lesson}"
 
 
-def _metrics(metrics: str | Sequence[str | Metric], data: Dataset) -> list[Metric]:
+def _metrics(metrics: str | Sequence[str | Metric], data: Dataset, profile: str) -> list[Metric]:
     """The metrics asked for, or all that the data's truths allow."""
     everything = metrics == "all"
     asked = known_metrics.names() if everything else _each(metrics)
-    made = [known_metrics.make(spec) for spec in asked]
+    made = [known_metrics.make(spec, profile) for spec in asked]
     if everything:
         made = [kind for m in made if m.usual for kind in _for_all_truths(m, data)]
     chosen = list({m.spec: m for m in made}.values())

@@ -36,9 +36,9 @@ class Bar:
             ) from None
 
 
-def check_bars(bars: Sequence[Bar], metrics: Sequence[str]) -> None:
+def check_bars(bars: Sequence[Bar], metrics: Sequence[str], profile: str = "recommended") -> None:
     """Bars that name a quantity of a metric, before hours are spent; an empty list means all."""
-    asked = [known_metrics.make(m) for m in (metrics or known_metrics.names())]
+    asked = [known_metrics.make(m, profile) for m in (metrics or known_metrics.names())]
     names = {f"{n}.{q}" for m in asked for n in (m.spec, m.plugin_name()) for q in m.quantities}
     for bar in bars:
         name = f"{bar.metric}.{bar.quantity}"

@@ -17,6 +17,7 @@ from .options import (
     Limit,
     ModelSource,
     Out,
+    Profile,
     Seed,
     Split,
     Train,
@@ -57,6 +58,7 @@ def audit(
     limit: Limit = None,
     train: Train = "",
     train_layout: TrainLayout = "auto",
+    profile: Profile = "recommended",
     as_json: Json = False,
 ) -> None:
     """Test explanation methods on a model and say which to believe; resumes when given again."""
@@ -71,8 +73,8 @@ def audit(
     # what is misspelt is told before anything is loaded
     bars = [Bar.parse(text) for text in fail_under or []]
     for spec in split_specs(methods or []):
-        explainers.make(spec)
-    check_bars(bars, split_specs(metrics or []))
+        explainers.make(spec, profile)
+    check_bars(bars, split_specs(metrics or []), profile)
     read = file.data(data)
     part = part_of(read, data, split, limit, seed)
     names = short_names([model, *(also or [])])
@@ -93,6 +95,7 @@ def audit(
             seed=seed,
             workers=workers,
             train=training_data(train, replace(file, layout=train_layout), seed),
+            profile=profile,
             watch=lambda progress: shown.watch("audit", progress),
         )
         pages = write_pair_pages(result.run) if part.pairs else []

@@ -73,6 +73,7 @@ def _list(registry: Any, as_json: bool, extra: Any, heading: str) -> None:
         cls = registry.get(name)
         options = settings(cls()) if _has_defaults(cls) else {}
         row = {"name": name, "about": first_line(cls), "settings": options}
+        row |= {"profiles": cls.profiles} if cls.profiles else {}
         if heading:
             row[heading] = extra(cls)
         rows.append(row)
@@ -90,6 +91,9 @@ def _list(registry: Any, as_json: bool, extra: Any, heading: str) -> None:
     for row in rows:
         shown = ", ".join(f"{k}={v}" for k, v in row["settings"].items())
         about = row["about"] if not shown else f"{row['about']}\n[dim]{escape(shown)}[/dim]"
+        for profile, values in row.get("profiles", {}).items():
+            unlike = ", ".join(f"{k}={v}" for k, v in values.items())
+            about += f"\n[dim]{escape(f'profile={profile}: {unlike}')}[/dim]"
         table.add_row(row["name"], about, *([row[heading]] if heading else []))
     stdout().print(table)
 

@@ -55,6 +55,13 @@ Limit = Annotated[
         help="Take a sample of so many examples; twins come with their originals or not at all.",
     ),
 ]
+Profile = Annotated[
+    str,
+    typer.Option(
+        help="What methods and metrics do where not told: recommended, paper (as printed) or "
+        "released (as the papers' code does)."
+    ),
+]
 AllowUnpickle = Annotated[
     bool,
     typer.Option("--allow-unpickle", help="Load pickled models, which can run any code."),

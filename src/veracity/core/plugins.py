@@ -14,21 +14,28 @@ import pkgutil
 import re
 import types
 import typing
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from .errors import PluginError
 
 PLUGIN_FOLDERS = "VERACITY_PLUGINS"
 """Folders of other people's plug-ins, each with subfolders such as `explainers` and `metrics`."""
 
+Profiles = Mapping[str, Mapping[str, Any]]
+PROFILES = ("recommended", "paper", "released")
+"""Sets of settings (SPEC 0.8): the defaults, what the papers print, what their code does."""
+
 
 class Plugin:
     """A dataclass whose fields are its settings and whose printed form is its identity."""
+
+    profiles: ClassVar[Profiles] = {}
+    """The settings in which a profile differs from the defaults, where it does."""
 
     @classmethod
     def plugin_name(cls) -> str:
@@ -157,14 +164,19 @@ class Registry(Generic[T]):
         only: type[T] = classes[0]
         return only
 
-    def make(self, spec: str | T) -> T:
-        """The object a text spells; an object is passed through."""
+    def make(self, spec: str | T, profile: str = "recommended") -> T:
+        """The object a text spells; an object is passed through.
+
+        `lime(profile=paper)` takes the settings of a profile, save those that are given; `profile`
+        is that of texts which name none.
+        """
         if not isinstance(spec, str):
             if isinstance(spec, self.base):
                 return cast(T, spec)
             raise PluginError(f"expected a name or an {self.base.__name__}, got {spec!r}")
         name, values = parse_spec(spec)
         cls = self.get(name)
+        values = _in_profile(cls, values.pop("profile", profile)) | values
         check_settings(cls, values)
         try:
             hints = typing.get_type_hints(cls)
@@ -180,6 +192,12 @@ class Registry(Generic[T]):
 def _registered(group: str) -> Any:
     """Looked up once: to search all installed packages takes longer than most questions."""
     return entry_points(group=group)
+
+
+def _in_profile(cls: type[Plugin], profile: Any) -> dict[str, Any]:
+    if profile not in PROFILES:
+        raise PluginError(f"no profile is called {profile!r}: {nearest(str(profile), PROFILES)}")
+    return dict(cls.profiles.get(profile, {}))
 
 
 def _as_hinted(value: Any, hint: Any) -> Any:

@@ -12,6 +12,7 @@ from ..core.attributions import Attribution, Fragment, Kind, ranking
 from ..core.classifiers import Classifier, Convolutional
 from ..core.explainers import Explainer
 from ..core.inputs import FloatArray, Text
+from ..core.plugins import Profiles
 from ..engine.hits import Hits, filter_hits
 
 
@@ -24,6 +25,7 @@ class GradCamText(Explainer):
     """
 
     needs: ClassVar[type] = Convolutional
+    profiles: ClassVar[Profiles] = {"released": {"minmax": True}}
 
     minmax: bool = False
 

@@ -13,6 +13,7 @@ from ..core.attributions import Attribution
 from ..core.classifiers import Classifier, Differentiable
 from ..core.explainers import Explainer
 from ..core.inputs import FloatArray, Text
+from ..core.plugins import Profiles
 from ..engine.gradients import Output, path_gradients
 
 WIDE_GAP = 0.05
@@ -32,6 +33,10 @@ class IntegratedGradients(Explainer):
     """
 
     needs: ClassVar[type] = Differentiable
+    profiles: ClassVar[Profiles] = {
+        "paper": {"steps": 300},
+        "released": {"steps": 200, "rule": "gauss_legendre"},
+    }
 
     steps: int = 100
     rule: Literal["trapezoid", "gauss_legendre"] = "trapezoid"

@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from ..core.attributions import Attribution, distinct_words
 from ..core.classifiers import Classifier
 from ..core.explainers import Explainer
 from ..core.inputs import BoolArray, FloatArray, Hiding, IntArray, Text
+from ..core.plugins import Profiles
 from ..engine.asking import Output, masked_probabilities, value
 from ..engine.surrogates import QUESTIONS, Surrogate, question_plan
 
@@ -37,6 +38,8 @@ class Lime(Explainer):
     drawn until that share is reached. With `questions`, the model is asked only so often per text,
     and a smooth guess answers for the samples: for models that are slow or paid for.
     """
+
+    profiles: ClassVar[Profiles] = {"paper": {"kernel": "paper"}}
 
     samples: int = 1000
     features: int | None = None

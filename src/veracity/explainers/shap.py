@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import comb
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from ..core.errors import DataError, PluginError
 from ..core.examples import Dataset
 from ..core.explainers import Explainer
 from ..core.inputs import PAD_WORD, BoolArray, FloatArray, Hiding, Text
+from ..core.plugins import Profiles
 from ..engine.asking import Output, masked_probabilities, probabilities, value
 from ..engine.surrogates import (
     QUESTIONS,
@@ -46,6 +47,8 @@ class Shap(Explainer):
     A word that is out is hidden; with `background`, it is replaced by the word that stands in its
     place in training texts, so many of them, and the answers are averaged.
     """
+
+    profiles: ClassVar[Profiles] = {"released": {"background": 50}}
 
     samples: int = 512
     form: Form = "kernel"

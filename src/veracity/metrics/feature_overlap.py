@@ -11,6 +11,7 @@ import numpy as np
 from ..core.attributions import Order, count_from_ratio
 from ..core.inputs import BoolArray
 from ..core.metrics import Case, Quantity, Row, TruthMetric, means
+from ..core.plugins import Profiles
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,8 @@ class FeatureOverlap(TruthMetric):
         "precision": Quantity("share of the top words that are known to matter", "higher"),
         "recall": Quantity("share of the known words among the top words", "higher"),
     }
+
+    profiles: ClassVar[Profiles] = {"released": {"allow_union": True, "no_overlap": "empty"}}
 
     ratio: float = 0.29
     by: Order = "signed"

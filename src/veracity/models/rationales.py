@@ -17,6 +17,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 from torch.overrides import has_torch_function
 
 from ..core.inputs import FloatArray, Text
+from ..core.plugins import Profiles
 from ..engine.batches import by_length
 from ..engine.gradients import evaluating
 from .architecture import Training
@@ -68,6 +69,7 @@ class RationaleArchitecture(NeuralArchitecture):
     memory: int = 30
     """How many units remember those decisions."""
 
+    profiles: ClassVar[Profiles] = {"released": {"penalty": "per_review"}}
     training: ClassVar[Training] = Training(
         epochs=100,
         batch_size=256,

@@ -6,13 +6,14 @@ import time
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from ..core.classifiers import Classifier
 from ..core.errors import DataError
 from ..core.examples import Dataset
+from ..core.plugins import Profiles
 from ..core.truths import Truth, WordSets, spelt
 from ..engine.seeds import generator
 from ._covering import Answer, Cover, Solver, covered, highs, scip
@@ -25,6 +26,8 @@ Scores = Mapping[str, tuple[float, ...]]
 @dataclass(frozen=True)
 class Programme(Truth):
     """What both programmes share; they differ in the words that they look at (SPEC 6.6, 6.7)."""
+
+    profiles: ClassVar[Profiles] = {"paper": {"size_term": False}}
 
     words: int = 3000
     """How many words are looked at."""

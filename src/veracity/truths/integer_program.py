@@ -6,16 +6,19 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from ..core.classifiers import Classifier
 from ..core.examples import Dataset
+from ..core.plugins import Profiles
 from ._programme import Programme, Scores
 
 
 @dataclass(frozen=True)
 class IntegerProgram(Programme):
     """Sets of words by an integer programme over texts and labels; looks at no model."""
+
+    profiles: ClassVar[Profiles] = {"paper": {"size_term": False, "rule": "max"}}
 
     rule: Literal["sum", "max"] = "sum"
     """Which words are looked at: those whose TF-IDF is highest in sum, or in one document."""
