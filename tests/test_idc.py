@@ -69,14 +69,20 @@ def test_idc_runs_and_goes_on(marked: Path, tmp_path: Path, monkeypatch: Any) ->
         "people_truths": sources,
     }
     monkeypatch.setattr(Idc, "at_scale", classmethod(lambda cls, scale: tiny))
-    # a truth learnt otherwise than the scale says
+    # a truth learnt otherwise than the scale says, and reviews with stars
     own = f"hybrid({programme}, scale=none)"
-    recipe = recipes.make(f"idc(people={str(marked)!r}, hybrid={own!r})")
+    with (tmp_path / "stars.tsv").open("w") as file:
+        file.write("label\tstars\ttext\n")
+        data = load_data("made_reviews(n=300, seed=8)")
+        for i, e in enumerate(data):
+            file.write(f"{data.labels[e.label]}\t{1 + 3 * e.label + i // 2 % 2}\t{e.input.text}\n")
+    learn = f"learn_from={str(tmp_path / 'stars.tsv')!r}, stars=stars"
+    recipe = recipes.make(f"idc(people={str(marked)!r}, {learn}, hybrid={own!r})")
     steps: list[Any] = []
 
     def go() -> Findings:
         return recipe.run(
-            tmp_path,
+            tmp_path / "run",
             scale="smoke",
             data="made_reviews(n=400)",
             seed=0,
@@ -98,23 +104,36 @@ def test_idc_runs_and_goes_on(marked: Path, tmp_path: Path, monkeypatch: Any) ->
     (without, *_), (control, *_) = (tables["Relative confidence"][row] for row in rows)
     assert isinstance(without, Cell) and isinstance(control, Cell)
     assert without.published == 0.52 and without.value < control.value - 0.02
-    mutual = tables["Truths against people"]["people with each other"][-1]
-    wga = tables["Truths against people"]["WGA"][-1]
+    people = tables["Truths against people, learnt from labels"]
+    mutual, wga = people["people with each other"][-1], people["WGA"][-1]
     assert isinstance(mutual, Cell) and isinstance(wga, Cell)
     assert 0.5 < mutual.value < 1 and wga.value > 0.1
-    assert [f.names for f in first.figures] == [(), ("person 1", "person 2", "all")]
-    assert len(first.claims) == 9
-    learnt = json.loads((tmp_path / "steps/people-hybrid/found.json").read_text())["found"]
+    starred = tables["Truths against people, learnt from stars"]
+    assert list(starred) == [
+        *("WGA", "MILP", "Hybrid", "WGA, leading one label", "people with each other")
+    ]
+    assert starred["people with each other"] == people["people with each other"]
+    # what leads all other stars leads one of them
+    strict, lax = (
+        WordSets.load(tmp_path / f"run/steps/stars-{what}/words.json") for what in ("wga", "any")
+    )
+    assert strict.labels == ("1", "2", "4", "5") and "margin=any" in lax.facts["source"]
+    assert all(few <= many for few, many in zip(strict.words, lax.words, strict=True))
+    both = ("person 1", "person 2", "all")
+    assert [f.names for f in first.figures] == [(), both, both]
+    assert [c.where for c in first.claims[7:]] == ["learnt from labels"] * 2 + [
+        "learnt from stars"
+    ] * 2
+    learnt = json.loads((tmp_path / "run/steps/people-hybrid/found.json").read_text())["found"]
     assert "scale=none" in learnt["source"]
     with pytest.raises(PluginError, match="gram_activation"):
         recipes.make("idc(wga=gram_activaton)")
     # nothing is done again, and the same is found
-    written = {f: f.stat().st_mtime_ns for f in (tmp_path / "steps").rglob("*") if f.is_file()}
-    assert (steps[-1].done, steps[-1].total) == (11, 11)
-    assert repr(go()) == repr(first) == repr(Findings.read(tmp_path))
-    assert written == {
-        f: f.stat().st_mtime_ns for f in (tmp_path / "steps").rglob("*") if f.is_file()
-    }
+    run = tmp_path / "run"
+    written = {f: f.stat().st_mtime_ns for f in (run / "steps").rglob("*") if f.is_file()}
+    assert (steps[-1].done, steps[-1].total) == (17, 17)
+    assert repr(go()) == repr(first) == repr(Findings.read(run))
+    assert written == {f: f.stat().st_mtime_ns for f in (run / "steps").rglob("*") if f.is_file()}
 
 
 def test_reviews_that_nobody_marked_twice_are_told(tmp_path: Path) -> None:
@@ -135,6 +154,27 @@ def test_people_are_compared_on_reviews_that_nothing_was_learnt_from(marked: Pat
     parts, asked = Idc(people=str(marked), learn_from="made_reviews(n=50)")._marked(sizes, 0)
     assert (len(parts.train), len(parts.validation), len(asked)) == (40, 10, 240)
     assert parts.train.labels == parts.test.labels == asked.labels
+
+
+def test_stars_belong_to_labels(marked: Path, tmp_path: Path) -> None:
+    def starred(rows: list[str]) -> Any:
+        (tmp_path / "stars.tsv").write_text("label\tstars\ttext\n" + "\n".join(rows))
+        recipe = Idc(people=str(marked), learn_from=str(tmp_path / "stars.tsv"), stars="stars")
+        parts, _ = recipe._marked(Idc.at_scale("smoke"), 0)
+        return parts, *recipe._starred(parts, 0)
+
+    names = ("negative", "positive")
+    rows = [f"{names[i % 2]}\t{1 + i % 2 * 3 + i // 2 % 2}\ttext number {i}" for i in range(100)]
+    coarse, fine, belongs = starred(rows)
+    assert fine.train.labels == ("1", "2", "4", "5") and belongs == (0, 0, 1, 1)
+    assert [e.id for e in fine.train] == [e.id for e in coarse.train]
+    assert [belongs[e.label] for e in fine.train] == [e.label for e in coarse.train]
+    tested = {e.id for e in fine.test} | {e.id for e in fine.validation}
+    assert tested == {e.id for e in coarse.validation}
+    with pytest.raises(DataError, match="go with one label"):
+        starred([*rows, *(f"{names[i % 2]}\t3\tmore text {i}" for i in range(50))])
+    with pytest.raises(ValueError, match="column of learn_from"):
+        Idc(people=str(marked), stars="stars")
 
 
 def test_tokens_of_people_hold_words_of_ours() -> None:
@@ -345,7 +385,7 @@ def people_figures(wga: float, other: float, p: float = 0.001) -> Any:
 
 def test_claims_about_people() -> None:
     def said(*values: float) -> list[str]:
-        return [claim.verdict for claim in show.people_claims(people_figures(*values))]
+        return [claim.verdict for claim in show.people_claims("people", people_figures(*values))]
 
     assert said(0.45, 0.2) == ["confirmed", "confirmed"]
     assert said(0.1, 0.2) == ["not confirmed", "not confirmed"]

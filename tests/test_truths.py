@@ -662,6 +662,19 @@ def test_word_sets_survive_the_disk(tmp_path: Path) -> None:
             WordSets.load(tmp_path / name)
 
 
+def test_sets_of_stars_join_to_sets_of_labels() -> None:
+    sets = WordSets(
+        ("1", "2", "4"),
+        (frozenset({"awful"}), frozenset({"dull", "odd"}), frozenset({"great", "odd"})),
+        {"awful": (0.9, 0.2, 0.0), "odd": (0.1, 0.5, 0.6)},
+        texts_seen={"odd": (1, 4, 2)},
+    )
+    joined = sets.joined(("bad", "good"), (0, 0, 1))
+    assert list(map(sorted, joined.words)) == [["awful", "dull", "odd"], ["great", "odd"]]
+    assert joined.scores == {"awful": (0.9, 0.0), "odd": (0.5, 0.6)}
+    assert joined.labels == ("bad", "good") and joined.texts_seen == {"odd": (5, 2)}
+
+
 def test_marking_by_given_and_by_predicted_labels() -> None:
     data = texts(("Great but dull , great", 1), ("dull", 0), ("nothing here", 1))
     marked = SETS.marked(data)

@@ -20,6 +20,7 @@ from ._idc_judging import (
 )
 
 NAMES = {"wga": "WGA", "milp": "MILP", "hybrid": "Hybrid"}
+TRUTHS = {**NAMES, "any": "WGA, leading one label"}
 METHODS = {
     "gradient": "saliency",
     "grad_cam": "Grad-CAM",
@@ -28,7 +29,8 @@ METHODS = {
     "lrp": "LRP",
     "attention": "HAN attention",
 }
-SIDES = {"reviews": "", "people": "people's reviews, "}
+SIDES = {"reviews": "", "people": "for people, ", "stars": "for people by stars, "}
+LEARNT = {"people": "learnt from labels", "stars": "learnt from stars"}
 MODELS = {"cnn": "CNN", "han": "HAN"}
 BINARIES = {
     "threshold": "from 0.3 of the highest",
@@ -109,7 +111,7 @@ def truth_table(truths: Mapping[str, Mapping[str, Found]], published: Mapping[st
             covered = [f["covered"], f["covered_test"]]
             rows.append(
                 (
-                    f"{SIDES[side]}{NAMES[truth]}",
+                    f"{SIDES[side]}{TRUTHS[truth]}",
                     (
                         " / ".join(f"{n:,}" for n in f["sizes"].values()),
                         f"{f['documents']:,}{printed}",
@@ -217,15 +219,15 @@ def confidence_table(found: Found, published: Mapping[str, float]) -> Table:
     )
 
 
-def people_table(found: Found, published: Mapping[str, float]) -> Table:
+def people_table(side: str, found: Found, published: Mapping[str, float]) -> Table:
     rows = [
-        (NAMES[truth], tuple(_cell(kappas[p]) for p in found["persons"]))
+        (TRUTHS[truth], tuple(_cell(kappas[p]) for p in found["persons"]))
         for truth, kappas in found["kappa"].items()
     ]
     blank: tuple[Cell | str | None, ...] = (None,) * (len(found["persons"]) - 1)
     mutual = _cell(found["mutual"], published["mutual"])
     return Table(
-        "Truths against people",
+        f"Truths against people, {LEARNT[side]}",
         f"Kappa of the words of each truth with those that people marked in {found['reviews']:,} "
         f"reviews that nothing was learnt from ({found['marks']:,} readings; person 1 is whoever "
         "comes first in a review, not the same one throughout), and of people with each other. A "
@@ -238,7 +240,7 @@ def people_table(found: Found, published: Mapping[str, float]) -> Table:
 
 def word_table(truths: Mapping[str, Mapping[str, Found]]) -> Table:
     rows = tuple(
-        (f"{SIDES[side]}{NAMES[truth]}: {label}", (", ".join(words),))
+        (f"{SIDES[side]}{TRUTHS[truth]}: {label}", (", ".join(words),))
         for side, found in truths.items()
         for truth, f in found.items()
         for label, words in f["strongest"].items()
@@ -417,14 +419,16 @@ def _confidence_claims(found: Found) -> Iterator[Claim]:
     )
 
 
-def people_claims(found: Found) -> Iterator[Claim]:
-    pairs = found["differences"]
+def people_claims(side: str, found: Found) -> Iterator[Claim]:
+    where = LEARNT[side]
+    pairs = [d for d in found["differences"] if d["other"] in NAMES]
     yield Claim(
         "Of the three truths, WGA agrees best with people.",
         verdict(all(map(_above, pairs)), any(map(_below, pairs))),
         "with all people together, WGA's kappa less that of "
         + ", ".join(f"{NAMES[d['other']]}: {_said(d['interval'])}" for d in pairs)
         + ".",
+        where,
     )
     above = {p: d for p, d in found["above_mutual"]["wga"].items() if p != "all"}
     sure = {p for p, q in found["above_mutual_p"].items() if q < SURE}
@@ -437,6 +441,7 @@ def people_claims(found: Found) -> Iterator[Claim]:
         f"people agree at {found['mutual'][0]:.2f}; WGA's kappa less that is "
         + ", ".join(f"{_said(d)} with {p}" for p, d in above.items())
         + " (the verdict counts each person as a look).",
+        where,
     )
 
 
@@ -468,12 +473,12 @@ def beside_figure(agreed: Found, published: Mapping[str, Any]) -> Figure:
     )
 
 
-def people_figures(found: Found) -> Iterator[Figure]:
-    persons = found["persons"]
+def people_figure(side: str, found: Found) -> Figure:
+    persons, kinds = found["persons"], len(found["kappa"])
     bars = [
         Points(
-            NAMES[truth],
-            tuple(i + (n - 1) / 4 for i in range(len(persons))),
+            TRUTHS[truth],
+            tuple(i + (n - (kinds - 1) / 2) / 4 for i in range(len(persons))),
             tuple(kappas[p][0] for p in persons),
             low=tuple(kappas[p][1] for p in persons),
             high=tuple(kappas[p][2] for p in persons),
@@ -485,8 +490,8 @@ def people_figures(found: Found) -> Iterator[Figure]:
     mutual = Points(
         "people with each other", ends, (found["mutual"][0],) * 2, line=True, dashed=True
     )
-    yield Figure(
-        "Truths against people",
+    return Figure(
+        f"Truths against people, {LEARNT[side]}",
         "with 95 % intervals over reviews",
         "whose marks",
         "kappa",
@@ -496,7 +501,7 @@ def people_figures(found: Found) -> Iterator[Figure]:
 
 
 def notes(
-    sizes: Mapping[str, Any], validation: bool, people: str, learn_from: str
+    sizes: Mapping[str, Any], validation: bool, people: str, learn_from: str, stars: str
 ) -> tuple[str, ...]:
     found = [
         "WGA divides each text's map by its maximum, negative scores set to 0; a word belongs to a "
@@ -521,6 +526,12 @@ def notes(
                 else "from 60 % of the reviews that people marked, and compared on another 20 %: "
                 "the same kind of texts, and none that was learnt from."
             )
-            + " The paper's runs with stars as labels have no counterpart."
+        )
+    if stars:
+        found.append(
+            f"By stars: model and truths are learnt once more with {stars} as labels, and the sets "
+            "of those that belong to one label are joined, as in the paper. A word has to lead all "
+            "others then, those of like praise too, or (leading one label) any other, which can "
+            "put it on both sides. That model is tested on reviews that people did not mark."
         )
     return tuple(found)

@@ -20,7 +20,7 @@ from ...core.examples import Dataset, Example
 from ...core.inputs import BoolArray
 from ...core.plugins import parse_spec
 from ...core.truths import WordSets
-from ...data import Splits, load_data, read_text, sampled, split
+from ...data import Columns, Splits, load_data, read_text, sampled, split
 from ...engine.asking import probabilities
 from ...metrics.relative_confidence import RelativeConfidence
 from ...metrics.truth_agreement import TruthAgreement
@@ -28,6 +28,7 @@ from ...models import load_model
 from ...models.architectures import architectures
 from ...results.findings import Findings
 from ...truths import learnt_truth, truths
+from ...truths.gram_activation import GramActivation
 from ..recipe import Order, Recipe, Step, Watcher, done_once
 from . import _idc_findings as show
 from ._idc_judging import Agreed, Found, confidences, method_agreement, people_agreement
@@ -35,7 +36,9 @@ from ._idc_judging import Agreed, Found, confidences, method_agreement, people_a
 STAND_IN = "rotten_tomatoes"
 """What is read where no reviews are given: most of the very sentences that the paper used."""
 TRUTHS = ("wga", "milp", "hybrid")
-REVIEWS, PEOPLE = "reviews", "people"
+REVIEWS, PEOPLE, STARS = "reviews", "people", "stars"
+ANY = "any"
+"""WGA whose words lead one other label, not all: as the paper's listing has it (SPEC B8)."""
 STRONGEST = 20
 
 Job = tuple[str, str]
@@ -54,6 +57,9 @@ class Idc(Recipe):
     with people on another 20 %, unless there is something else to learn from."""
     learn_from: str = ""
     """Other reviews, as a file or a corpus, that the truths for people are learnt from."""
+    stars: str = ""
+    """The column of `learn_from` with finer labels, such as the stars of a review: truths for
+    people are learnt with these as labels too, and then joined, as in the paper."""
     validation: bool = False
     """Whether truths are learnt from validation texts too; the paper's counts hint at it (B22)."""
     wga: str = ""
@@ -62,6 +68,10 @@ class Idc(Recipe):
     hybrid: str = ""
 
     def __post_init__(self) -> None:
+        if self.stars and not (self.people and self.learn_from):
+            raise ValueError(
+                "expected stars to be a column of learn_from, and people to compare with"
+            )
         for what in TRUTHS:
             if getattr(self, what):
                 truths.make(getattr(self, what))  # what is misspelt is told before anything else
@@ -76,22 +86,27 @@ class Idc(Recipe):
         source = STAND_IN if order.data is None else str(order.data)
         texts = sampled(load_data(source), sizes.get("limit"), seed=seed)
         sides = {REVIEWS: split(texts, shares=sizes["shares"], seed=seed)}
-        marked = None
+        marked: Dataset | None = None
+        belongs: tuple[int, ...] = ()
         if self.people:
             sides[PEOPLE], marked = self._marked(sizes, seed)
+        if self.stars:
+            sides[STARS], belongs = self._starred(sides[PEOPLE], seed)
+        work = _Work(sides, belongs, order.folder, sizes, seed, self.validation, order.watch_within)
         # what takes longest goes first
         first = [(REVIEWS, "han"), *((s, what) for what in ("milp", "cnn") for s in sides)]
-        second = [(s, what) for what in ("hybrid", "wga") for s in sides]
-        work = _Work(sides, order.folder, sizes, seed, self.validation, order.watch_within)
+        second = [(s, what) for what in ("hybrid", "wga", ANY) for s in sides]
+        second = [(s, what) for s, what in second if what in work.sources(s)]
         found = order.done(work, first, second, said=" ".join, more=len(sides))
-        steps = len(found) + len(sides)
         agreed = work.methods_judged(order.workers, order.watch)
-        order.watch(Step(len(found) + 1, steps, "methods"))
-        with_people = None
-        if marked is not None:
-            with_people = work.people_judged(marked)
-            order.watch(Step(steps, steps, "people"))
-        return _findings(self, order.scale, source, sizes, seed, sides, found, agreed, with_people)
+        total = len(found) + len(sides)
+        order.watch(Step(len(found) + 1, total, "methods"))
+        people = {}
+        for side in sides:
+            if marked is not None and side != REVIEWS:
+                people[side] = work.people_judged(side, marked)
+                order.watch(Step(len(found) + 1 + len(people), total, side))
+        return _findings(self, order.scale, source, sizes, seed, sides, found, agreed, people)
 
     def _marked(self, sizes: Mapping[str, Any], seed: int) -> tuple[Splits, Dataset]:
         """What truths for people are learnt from, and the reviews, marked by people, that they are
@@ -112,6 +127,28 @@ class Idc(Recipe):
         parts = split(others, shares=(0.8, 0.2, 0.0), seed=seed)
         return replace(parts, test=as_words(marked)), marked
 
+    def _starred(self, parts: Splits, seed: int) -> tuple[Splits, tuple[int, ...]]:
+        """The reviews that truths for people are learnt from under their finer labels, and the
+        label that each of these belongs to; models are tested on half of the validation part."""
+        fine = load_data(self.learn_from, columns=Columns(label=self.stars))
+        stars = {e.id: e.label for e in fine}
+        kept = (*parts.train, *parts.validation)
+        belongs = {stars[e.id]: e.label for e in kept}
+        if len(belongs) < len(fine.labels) or any(belongs[stars[e.id]] != e.label for e in kept):
+            raise DataError(
+                f"{self.learn_from}: expected each {self.stars} ({', '.join(fine.labels)}) to go "
+                f"with one label ({', '.join(parts.train.labels)}), and some reviews of each. "
+                "Name another column as stars=…, or none"
+            )
+
+        def starred(part: Dataset) -> Dataset:
+            examples = tuple(replace(e, label=stars[e.id]) for e in part)
+            return replace(part, labels=fine.labels, examples=examples)
+
+        halves = split(starred(parts.validation), shares=(0.5, 0.5, 0.0), seed=seed)
+        own = Splits(starred(parts.train), halves.train, halves.validation)
+        return own, tuple(belongs[i] for i in range(len(fine.labels)))
+
 
 def as_words(data: Dataset) -> Dataset:
     """Texts with the words that our rules find: people's tokens may carry signs, as in `did.`."""
@@ -129,6 +166,8 @@ class _Work:
     """One model or truth after the other; travels to a worker once, where nobody watches."""
 
     sides: Mapping[str, Splits]
+    belongs: tuple[int, ...]
+    """The label that each of the stars belongs to, if truths are learnt from stars."""
     folder: Path
     sizes: Mapping[str, Any]
     seed: int
@@ -164,12 +203,16 @@ class _Work:
         side, what = job
         if what in ("cnn", "han"):
             return {"model": self.sizes[what], "training": self.sizes["training"]}
-        own = {"source": self._sources(side)[what], "validation": self.validation}
+        own = {"source": self.sources(side)[what], "validation": self.validation}
         return own if what == "milp" else {**own, **self._settings((side, "cnn"))}
 
-    def _sources(self, side: str) -> Mapping[str, str]:
+    def sources(self, side: str) -> Mapping[str, str]:
+        """The truths that are learnt on a side, by name."""
         found: Mapping[str, str] = self.sizes["truths" if side == REVIEWS else "people_truths"]
-        return found
+        wga = truths.make(found["wga"])
+        if side != STARS or not isinstance(wga, GramActivation):
+            return found
+        return {**found, ANY: replace(wga, margin="any").spec}
 
     # ---- models and truths ------------------------------------------------------------------
 
@@ -203,7 +246,7 @@ class _Work:
         if self.validation:
             train = replace(train, examples=(*train.examples, *parts.validation.examples))
         model = None if what == "milp" else load_model(self._place((side, "cnn")) / "model")
-        sets = learnt_truth(self._sources(side)[what], model, train, self.seed)
+        sets = learnt_truth(self.sources(side)[what], model, train, self.seed)
         sets.save(self._place(job) / "words.json")
         facts = sets.facts
         return {
@@ -217,7 +260,14 @@ class _Work:
         }
 
     def _sets(self, side: str) -> dict[str, WordSets]:
-        return {what: WordSets.load(self._place((side, what)) / "words.json") for what in TRUTHS}
+        found = {
+            what: WordSets.load(self._place((side, what)) / "words.json")
+            for what in self.sources(side)
+        }
+        if side != STARS:
+            return found
+        labels = self.sides[PEOPLE].train.labels
+        return {what: sets.joined(labels, self.belongs) for what, sets in found.items()}
 
     # ---- what they say ----------------------------------------------------------------------
 
@@ -277,26 +327,25 @@ class _Work:
         )
         return {**judged, "confidence": of_source}
 
-    def people_judged(self, marked: Dataset) -> Found:
-        """Every truth against the people who marked these reviews."""
+    def people_judged(self, side: str, marked: Dataset) -> Found:
+        """Every truth of a side against the people who marked these reviews."""
         names = ("draws", "test_draws")
         settings = {
             **{name: self.sizes[name] for name in names},
-            **{what: self._settings((PEOPLE, what)) for what in TRUTHS},
+            **{what: self._settings((side, what)) for what in self.sources(side)},
             "marked": marked.fingerprint(),
         }
 
         def work() -> Found:
-            sets = self._sets(PEOPLE)
             return people_agreement(
                 [cast(Sequence[Any], e.truths["rationale"]) for e in marked],
-                {what: [held(sets[what], e) for e in marked] for what in TRUTHS},
+                {what: [held(s, e) for e in marked] for what, s in self._sets(side).items()},
                 draws=self.sizes["draws"],
                 test_draws=self.sizes["test_draws"],
                 seed=self.seed,
             )
 
-        return self._once((PEOPLE, "agreement"), settings, work)
+        return self._once((side, "agreement"), settings, work)
 
 
 def strongest(sets: WordSets, train: Dataset, label: int) -> list[str]:
@@ -334,7 +383,7 @@ def _findings(
     sides: Mapping[str, Splits],
     found: Mapping[Job, Found],
     agreed: Found,
-    people: Found | None,
+    people: Mapping[str, Found],
 ) -> Findings:
     published = recipe.settings()["published"]
     parts = sides[REVIEWS]
@@ -344,14 +393,16 @@ def _findings(
         f"{scale}; the CNN gets {found[REVIEWS, 'cnn']['accuracy']:.1%} of them right, the HAN "
         f"{found[REVIEWS, 'han']['accuracy']:.1%}."
     )
-    truths = {side: {t: found[side, t] for t in TRUTHS} for side in sides}
+    truths = {
+        side: {t: found[side, t] for t in (*TRUTHS, ANY) if (side, t) in found} for side in sides
+    }
     tables = [
         show.model_table({job: f for job, f in found.items() if job[1] in ("cnn", "han")}, seed),
         show.truth_table(truths, published["documents"]),
         *(show.method_table(truth, agreed, published[truth]) for truth in TRUTHS),
         show.binary_table(agreed, sizes["binaries"]),
         show.confidence_table(agreed["confidence"], published["confidence"]),
-        *([show.people_table(people, published["people"])] if people else []),
+        *(show.people_table(side, f, published["people"]) for side, f in people.items()),
         show.word_table(truths),
     ]
     return Findings(
@@ -363,6 +414,7 @@ def _findings(
             "reviews": source,
             "people": recipe.people or "none",
             "people's truths from": recipe.learn_from or "their own reviews",
+            "stars": recipe.stars or "none",
             "truths learnt from": "training and validation texts"
             if recipe.validation
             else "training texts",
@@ -370,8 +422,14 @@ def _findings(
             **sizes,
         },
         tuple(tables),
-        (*show.method_claims(agreed), *(show.people_claims(people) if people else ())),
-        (show.beside_figure(agreed, published), *(show.people_figures(people) if people else ())),
+        (
+            *show.method_claims(agreed),
+            *(claim for side, f in people.items() for claim in show.people_claims(side, f)),
+        ),
+        (
+            show.beside_figure(agreed, published),
+            *(show.people_figure(side, f) for side, f in people.items()),
+        ),
         (),
-        show.notes(sizes, recipe.validation, recipe.people, recipe.learn_from),
+        show.notes(sizes, recipe.validation, recipe.people, recipe.learn_from, recipe.stars),
     )
