@@ -50,7 +50,6 @@ def some() -> Findings:
         (Figure("Precision", "by rate", "rate", "precision", (curve, dots)),),
         (Shown("first", (Word("the", 0.4, "planted"), Word("<img>", 0.1))),),
         ("a note",),
-        {"audit": "audits/1/report.html"},
     )
 
 

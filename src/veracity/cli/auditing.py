@@ -139,7 +139,9 @@ def compare(
 
 
 def report(
-    run: Annotated[Path, typer.Argument(help="Folder of an audit or of a dry run.")],
+    run: Annotated[
+        Path, typer.Argument(help="Folder of an audit, of a dry run or of a paper's experiments.")
+    ],
     out: Annotated[Path | None, typer.Option(help="File to write.")] = None,
     pairs: Annotated[
         bool, typer.Option("--pairs", help="Instead, texts beside their adversarial twins.")
@@ -154,8 +156,10 @@ def report(
 ) -> None:
     """Build the HTML report of a run anew, without its model or its data."""
     from ..reports.dryrun import write_dryrun
+    from ..reports.findings import write_findings
     from ..reports.html import write_report
     from ..results.dryrun import DryRun
+    from ..results.findings import Findings
     from ..results.run import Run
 
     if pairs:
@@ -175,6 +179,8 @@ def report(
         raise PluginError("expected --method and --model with --pairs only")
     if DryRun.is_here(run):
         path = write_dryrun(DryRun.open(run), out)
+    elif Findings.are_here(run):
+        path = write_findings(Findings.read(run), run, out)
     else:
         path = write_report(Run.open(run), out)
     if as_json:

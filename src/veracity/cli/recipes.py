@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from .options import Json, Out, Seed
-from .showing import Bars, print_json, stdout
+from .showing import Bars, print_json, stderr, stdout, working
 
 
 def run(
@@ -37,19 +37,21 @@ def run(
     chosen = recipes.make(recipe)
     folder = out or Path("runs") / f"{chosen.plugin_name()}-{scale}"
     check_own(folder, "steps", "one of our experiments")
-    with Bars(as_json) as bars, sole_writer(folder):
-        found = chosen.run(
-            folder,
-            scale=scale,
-            data=data or None,
-            seed=seed,
-            workers=workers,
-            watch=lambda progress: bars.watch(
-                "audit" if type(progress).__module__.endswith("jobs") else chosen.plugin_name(),
-                progress,
-            ),
-        )
-        report = write_findings(found, folder)
+    with sole_writer(folder):
+        with Bars(as_json) as bars:
+            found = chosen.run(
+                folder,
+                scale=scale,
+                data=data or None,
+                seed=seed,
+                workers=workers,
+                watch=lambda progress: bars.watch(
+                    "audit" if type(progress).__module__.endswith("jobs") else chosen.plugin_name(),
+                    progress,
+                ),
+            )
+        with working(stderr(), "writing pages"):
+            report = write_findings(found, folder)
     if as_json:
         print_json({"report": str(report), "findings": str(folder / "findings.json")})
         return

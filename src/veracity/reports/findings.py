@@ -10,6 +10,7 @@ from ..results.findings import Cell, Findings
 from . import charts
 from .pages import rendered, write_page
 from .showing import number, printable
+from .steps import Links, step_pages
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,18 +20,22 @@ WIDE = 8
 """Tables with more columns need a wide terminal."""
 
 
-def write_findings(found: Findings, folder: Path) -> Path:
-    """The page in the experiment's folder."""
-    return write_page(build_findings(found), folder / "report.html")
+def write_findings(found: Findings, folder: Path, path: Path | None = None) -> Path:
+    """The page in the experiment's folder, or where it is asked for (where links to the pages of
+    its steps would lead nowhere), and those of its steps that are missing."""
+    if path is not None:
+        return write_page(build_findings(found), path)
+    return write_page(build_findings(found, step_pages(folder)), folder / "report.html")
 
 
-def build_findings(found: Findings) -> str:
+def build_findings(found: Findings, links: Links | None = None) -> str:
     return rendered(
         "findings.html",
         styles=("report.css", "charts.css", "findings.css"),
         scripts=(),
         filters={"figure": figure},
         found=found,
+        links=links or {},
         charts=[charts.chart(f) for f in found.figures],
         size=charts,
     )

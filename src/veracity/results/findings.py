@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -147,7 +147,6 @@ class Findings:
     figures: tuple[Figure, ...] = ()
     texts: tuple[Shown, ...] = ()
     notes: tuple[str, ...] = ()
-    links: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def statements(self) -> dict[str, list[Claim]]:
@@ -169,6 +168,11 @@ class Findings:
         with written_whole(path) as file:
             file.write(json.dumps(_plain(asdict(self)), indent=1, ensure_ascii=False).encode())
         return path
+
+    @staticmethod
+    def are_here(folder: Path) -> bool:
+        """Whether an experiment left its findings in this folder."""
+        return (folder / FILE).exists()
 
     @classmethod
     def read(cls, folder: Path) -> Findings:
@@ -244,7 +248,7 @@ def _findings(content: dict[str, Any]) -> Findings:
         for t in content["texts"]
     )
     claims = tuple(Claim(**claim) for claim in content["claims"])
-    rest = {k: content[k] for k in ("recipe", "title", "lead", "asked", "links")}
+    rest = {k: content[k] for k in ("recipe", "title", "lead", "asked")}
     return Findings(
         **rest,
         tables=tables,
