@@ -21,7 +21,7 @@ from ..core.examples import Dataset
 from ..core.files import check_own, sole_writer
 from ..core.plugins import format_spec, nearest, parse_spec, split_specs
 from ..data import sampled, split
-from ..engine.executors import Local
+from ..engine.executors import Local, tell
 from ..explainers import explainers as known_explainers
 from ..models import RECORD
 from ..results.dryrun import (
@@ -532,38 +532,43 @@ def carried_out(plan: Plan, *, workers: int = 1, watch: Watcher = lambda _: None
         reused = len(plan.jobs) - len(jobs)
         steps = _Steps(2 * len(plan.jobs), 2 * reused, watch)
         steps.say("planting")
-        alone = workers == 1 or len(jobs) <= 1
-        work = _Work(plan, steps if alone else None)
-        for trial in Local(workers).map(work, jobs):
+        for trial in Local(workers).map(_Work(plan), jobs, hear=steps.hear):
             record = record.with_trial(trial)
-            steps.finish(f"{trial.name}: {trial.status}")
+            steps.finish(trial)
     return Rehearsal(record, len(jobs), reused)
+
+
+@dataclass(frozen=True)
+class _Trained:
+    """What a trial tells when its model is there."""
 
 
 class _Steps:
     """Two for each trial: its training and its audit."""
 
     def __init__(self, total: int, done: int, watch: Watcher) -> None:
-        self.total, self.whole, self.half, self.watch = total, done, 0, watch
+        self.total, self.whole, self.watch = total, done, watch
+        self.trained: set[str] = set()
 
     def say(self, doing: str) -> None:
-        self.watch(Progress(self.whole + self.half, self.total, doing))
+        self.watch(Progress(self.whole + len(self.trained), self.total, doing))
 
-    def trained(self, doing: str) -> None:
-        self.half = 1
-        self.say(doing)
+    def hear(self, job: Job, news: str | _Trained) -> None:
+        if isinstance(news, _Trained):
+            self.trained.add(job.name)
+        self.say(f"{job.doing}: {'trained' if isinstance(news, _Trained) else news}")
 
-    def finish(self, doing: str) -> None:
-        self.whole, self.half = self.whole + 2, 0
-        self.say(doing)
+    def finish(self, trial: Trial) -> None:
+        self.trained.discard(trial.name)
+        self.whole += 2
+        self.say(f"{trial.name}: {trial.status}")
 
 
 @dataclass(frozen=True)
 class _Work:
-    """One trial after the other; travels to a worker once, where nobody watches."""
+    """One trial after the other; travels to a worker once."""
 
     plan: Plan
-    steps: _Steps | None
 
     def __call__(self, job: Job) -> Trial:
         plan, seed = self.plan, job.seed
@@ -595,7 +600,7 @@ class _Work:
                 "reading": reading.recorded(),
             },
             training=replace(plan.design.training, seed=seed),
-            watch=lambda p: self._say(f"{job.doing}: training, {_epoch(p)}"),
+            watch=lambda p: tell(f"training, {_epoch(p)}"),
         )
         known = reliance_of(student.model, parts.test)
         if known is None:
@@ -615,8 +620,7 @@ class _Work:
             training_seconds=sum(e["seconds"] for e in history) or time.perf_counter() - started,
             model=f"models/{job.name}",
         )
-        if self.steps is not None:
-            self.steps.trained(f"{job.doing}: trained")
+        tell(_Trained())
         if status != "scored":
             return trial
         started = time.perf_counter()
@@ -631,7 +635,7 @@ class _Work:
             seed=seed,
             train=parts.train,
             reliance={name: known},
-            watch=lambda p: self._say(f"{job.doing}: audit, {p.doing.split(': ', 1)[-1]}"),
+            watch=lambda p: tell(f"audit, {p.doing.split(': ', 1)[-1]}"),
         )
         return replace(
             trial,
@@ -639,10 +643,6 @@ class _Work:
             audit=f"audits/{job.name}",
             audit_seconds=time.perf_counter() - started,
         )
-
-    def _say(self, doing: str) -> None:
-        if self.steps is not None:
-            self.steps.say(doing)
 
 
 def _epoch(progress: Any) -> str:

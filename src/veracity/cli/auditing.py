@@ -156,7 +156,6 @@ def report(
 ) -> None:
     """Build the HTML report of a run anew, without its model or its data."""
     from ..reports.dryrun import write_dryrun
-    from ..reports.findings import write_findings
     from ..reports.html import write_report
     from ..results.dryrun import DryRun
     from ..results.findings import Findings
@@ -180,6 +179,8 @@ def report(
     if DryRun.is_here(run):
         path = write_dryrun(DryRun.open(run), out)
     elif Findings.are_here(run):
+        from ..reports.findings import write_findings
+
         path = write_findings(Findings.read(run), run, out)
     else:
         path = write_report(Run.open(run), out)

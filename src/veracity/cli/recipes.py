@@ -45,10 +45,7 @@ def run(
                 data=data or None,
                 seed=seed,
                 workers=workers,
-                watch=lambda progress: bars.watch(
-                    "audit" if type(progress).__module__.endswith("jobs") else chosen.plugin_name(),
-                    progress,
-                ),
+                watch=lambda progress: bars.watch(chosen.plugin_name(), progress),
             )
         with working(stderr(), "writing pages"):
             report = write_findings(found, folder)

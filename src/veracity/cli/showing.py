@@ -63,6 +63,8 @@ class Bars:
         self.console = stderr()
         self.quiet = quiet
         self.said: dict[str, int] = {}
+        self.passing: set[str] = set()
+        """Whose bars vanish when they are full."""
         self.begun: dict[str, tuple[float, int]] = {}
         self.tasks: dict[str, Any] = {}
         self.bar: Any = None
@@ -94,9 +96,12 @@ class Bars:
             self.bar.stop()
 
     def watch(self, what: str, progress: Any) -> None:
-        """Takes the progress of a training or of an audit."""
+        """Takes the progress of a training, of an audit, or of an experiment and its steps."""
         name = type(progress).__name__
-        if name == "Epoch":
+        if name == "Within":
+            self.passing.add(progress.doing)
+            self.watch(progress.doing, progress.news)
+        elif name == "Epoch":
             rate = progress.selection_rate
             self.console.print(
                 f"{what}: epoch {progress.number + 1}, loss {progress.loss:.3f}, "
@@ -124,7 +129,7 @@ class Bars:
             if key not in self.tasks:
                 self.tasks[key] = self.bar.add_task(text, total=total)
             self.bar.update(self.tasks[key], completed=done, total=total, description=text)
-            if done == total and "epoch" in key:
+            if done == total and ("epoch" in key or key in self.passing):
                 self.bar.update(self.tasks[key], visible=False)
             return
         started, before = self.begun.setdefault(key, (time.monotonic(), done))

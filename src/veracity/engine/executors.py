@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import pickle
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
+from queue import Empty
 from typing import Any, Protocol, TypeVar
 
 from ..core.errors import RunError
@@ -24,6 +27,13 @@ MOST_WORKERS = 8
 def default_workers(jobs: int = MOST_WORKERS) -> int:
     """A process per core for trainings, since one training gains little from a second core."""
     return max(1, min(os.cpu_count() or 1, MOST_WORKERS, jobs))
+
+
+OFTEN = 0.5
+"""Seconds between two pieces of news of one kind from a worker, and between two looks for them."""
+
+Hearer = Callable[[Any, Any], None]
+"""Takes a job and what it told."""
 
 
 class Executor(Protocol):
@@ -42,10 +52,20 @@ class Local:
         if self.workers < 1:
             raise ValueError(f"expected at least one worker, got {self.workers}")
 
-    def map(self, work: Callable[[Job], Result], jobs: Sequence[Job]) -> Iterator[Result]:
-        """Results as they are done; the first failure stops the rest."""
+    def map(
+        self,
+        work: Callable[[Job], Result],
+        jobs: Sequence[Job],
+        *,
+        hear: Hearer | None = None,
+    ) -> Iterator[Result]:
+        """Results as they are done; the first failure stops the rest. What a job tells while it
+        works is heard here, whichever process it works in."""
         if self.workers == 1 or len(jobs) <= 1:
-            yield from map(work, jobs)
+            for job in jobs:
+                with _heard(job, hear):
+                    result = work(job)
+                yield result
             return
         try:
             pickle.dumps(work)
@@ -56,17 +76,23 @@ class Local:
             ) from error
         threads = max(1, (os.cpu_count() or 1) // self.workers)
         # spawned, not forked: a forked copy of a process with running threads can hang
+        context = get_context("spawn")
+        news = context.Queue() if hear else None
         with ProcessPoolExecutor(
             min(self.workers, len(jobs)),
-            mp_context=get_context("spawn"),
+            mp_context=context,
             initializer=_prepare,
-            initargs=(work, threads),
+            initargs=(work, threads, news),
         ) as pool:
             begun = False
             waiting: set[Future[Any]] = {pool.submit(_do, job) for job in jobs}
             try:
                 while waiting:
-                    done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                    pause = None if hear is None else OFTEN
+                    done, waiting = wait(waiting, timeout=pause, return_when=FIRST_COMPLETED)
+                    if hear is not None:
+                        for told in _waiting_in(news):
+                            hear(*told)
                     for future in done:
                         result = future.result()
                         begun = True
@@ -84,13 +110,66 @@ class Local:
                     future.cancel()
 
 
+# ---- what a job tells while it works ---------------------------------------------------------
+
+_ear: Callable[[Any], None] | None = None
+
+
+def tell(news: Any) -> None:
+    """From within a job, for whoever gave it out; unheard where nobody listens."""
+    if _ear is not None:
+        _ear(news)
+
+
+@contextmanager
+def _heard(job: Any, hear: Hearer | None) -> Iterator[None]:
+    """Jobs within a job, which nobody listens to themselves, are heard as that job."""
+    global _ear
+    if hear is None:
+        yield
+        return
+    before, _ear = _ear, lambda news: hear(job, news)
+    try:
+        yield
+    finally:
+        _ear = before
+
+
+def _waiting_in(queue: Any) -> Iterator[tuple[Any, Any]]:
+    while True:
+        try:
+            yield queue.get_nowait()
+        except Empty:
+            return
+
+
+class _Reporter:
+    """Sends news to the process that gave the jobs out; what comes too fast is left out."""
+
+    def __init__(self, queue: Any) -> None:
+        self.queue = queue
+        self.last: dict[tuple[Any, type], float] = {}
+
+    def __call__(self, job: Any, news: Any) -> None:
+        now, kind = time.monotonic(), (job, type(news))
+        if now - self.last.get(kind, -OFTEN) >= OFTEN:
+            self.last[kind] = now
+            self.queue.put((job, news))
+
+
+# ---- in a worker -----------------------------------------------------------------------------
+
 _work: Callable[[Any], Any] | None = None
+_reporter: _Reporter | None = None
 
 
-def _prepare(work: Callable[[Any], Any], threads: int) -> None:
+def _prepare(work: Callable[[Any], Any], threads: int, news: Any) -> None:
     """Keeps the work in the worker, so that models travel once and not with every job."""
-    global _work
+    global _work, _reporter
     _work = work
+    if news is not None:
+        news.cancel_join_thread()  # a worker that is done does not wait to be heard
+        _reporter = _Reporter(news)
     import torch
 
     torch.set_num_threads(threads)
@@ -98,4 +177,5 @@ def _prepare(work: Callable[[Any], Any], threads: int) -> None:
 
 def _do(job: Any) -> Any:
     assert _work is not None
-    return _work(job)
+    with _heard(job, _reporter):
+        return _work(job)

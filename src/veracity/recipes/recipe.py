@@ -33,6 +33,14 @@ class Step:
     doing: str
 
 
+@dataclass(frozen=True)
+class Within:
+    """What a step tells of itself: of a training, of an audit."""
+
+    doing: str
+    news: Any
+
+
 Watcher = Callable[[Any], None]
 
 
@@ -48,11 +56,6 @@ class Order:
     workers: int
     watch: Watcher
 
-    @property
-    def watch_within(self) -> Watcher | None:
-        """For what tells more within a step: bars of several workers would overwrite each other."""
-        return self.watch if self.workers == 1 else None
-
     def done(
         self,
         work: Callable[[Job], tuple[Job, Result]],
@@ -66,7 +69,9 @@ class Order:
         steps = sum(map(len, stages)) + more
         self.watch(Step(0, steps, "first steps"))
         for stage in stages:
-            for job, result in Local(self.workers).map(work, stage):
+            for job, result in Local(self.workers).map(
+                work, stage, hear=lambda job, news: self.watch(Within(said(job), news))
+            ):
                 found[job] = result
                 self.watch(Step(len(found), steps, said(job)))
         return {job: found[job] for stage in stages for job in stage}

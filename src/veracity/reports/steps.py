@@ -10,7 +10,6 @@ from ..results.run import Run
 from ..results.truths import word_view
 from .html import write_report
 from .pages import pair_page
-from .pairs import write_pair_pages
 from .truths import write_words
 
 Links = Mapping[str, Mapping[str, str]]
@@ -36,6 +35,8 @@ def _audits(steps: Path) -> Iterator[tuple[str, Path]]:
         paired = any(own != name and own in families for name, own in families.items())
         if not report.exists():
             if paired:
+                from .pairs import write_pair_pages  # loads metrics
+
                 write_pair_pages(run)
             write_report(run)  # links to those pages
         yield "audit", report

@@ -22,12 +22,13 @@ from ...data import Splits, load_data, sampled, split
 from ...data.lexicon import own_lexicon
 from ...data.splits import normalised
 from ...engine.asking import probabilities
+from ...engine.executors import tell
 from ...models import load_model
 from ...models.architectures import architectures
 from ...results.findings import Findings
 from ...results.robustness import is_twin, robustness
 from ...results.run import Run
-from ..recipe import Order, Recipe, Watcher, done_once
+from ..recipe import Order, Recipe, done_once
 from . import _dutrust_findings as show
 from ._dutrust_findings import Found
 
@@ -122,7 +123,7 @@ class Dutrust(Recipe):
             for t in sorted(trials, key=lambda t: -_words(trials[t]))
             if _takes(sizes, TRIALS[t].course, m)
         ]
-        work = _Work(parts, trials, order.folder, sizes, seed, order.watch_within)
+        work = _Work(parts, trials, order.folder, sizes, seed)
         found = order.done(work, train, tries, said=" ".join)
         return _findings(self, order.scale, given, sizes, seed, parts, trials, found)
 
@@ -233,14 +234,13 @@ def _words(data: Dataset) -> int:
 
 @dataclass(frozen=True)
 class _Work:
-    """One job after the other; travels to a worker once, where nobody watches."""
+    """One job after the other; travels to a worker once."""
 
     parts: Mapping[str, Splits]
     trials: Mapping[str, Dataset]
     folder: Path
     sizes: Mapping[str, Any]
     seed: int
-    watcher: Watcher | None
 
     def __call__(self, job: Job) -> tuple[Job, Found]:
         what, name, model = job
@@ -261,10 +261,6 @@ class _Work:
     def _explained(self, trial: str) -> int:
         chosen: Mapping[str, int] = self.sizes["explained"]
         return chosen.get(trial, chosen["all"])
-
-    @property
-    def watch(self) -> Watcher:
-        return self.watcher or (lambda _: None)
 
     @cached_property
     def _prints(self) -> Mapping[str, str]:
@@ -311,9 +307,7 @@ class _Work:
             train = self.parts[job[1]].train
             settings = Pretraining(**self.sizes["knowledge"], seed=self.seed)
             lexicon = own_lexicon()
-            pretrain(
-                encoder, train, lexicon=lexicon, out=place, pretraining=settings, watch=self.watch
-            )
+            pretrain(encoder, train, lexicon=lexicon, out=place, pretraining=settings, watch=tell)
         return place
 
     def _settings(self, architecture: Any, model: str) -> Any:
@@ -336,7 +330,7 @@ class _Work:
             self._place(job) / "model",
             data={"name": parts.train.name, "fingerprint": parts.train.fingerprint()},
             training=self._settings(architecture, model),
-            watch=self.watch,
+            watch=tell,
         )
         accuracy = student.record["test"]["accuracy"]
         return {
@@ -363,7 +357,7 @@ class _Work:
             out=self._place(job) / "comparison",
             seed=self.seed,
             training=self._settings(architecture, model),
-            watch=lambda _, progress: self.watch(progress),
+            watch=lambda _, progress: tell(progress),
         )
         return found.told()
 
@@ -396,7 +390,7 @@ class _Work:
             metrics,
             out=self._place(job) / "audit",
             seed=self.seed,
-            watch=self.watch,
+            watch=tell,
         )
         found["examples"] = [e.id for e in some]
         found["partners"] = [e.family for e in some]

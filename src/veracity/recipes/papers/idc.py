@@ -22,6 +22,7 @@ from ...core.plugins import parse_spec
 from ...core.truths import WordSets
 from ...data import Columns, Splits, load_data, read_text, sampled, split
 from ...engine.asking import probabilities
+from ...engine.executors import tell
 from ...metrics.relative_confidence import RelativeConfidence
 from ...metrics.truth_agreement import TruthAgreement
 from ...models import load_model
@@ -29,7 +30,7 @@ from ...models.architectures import architectures
 from ...results.findings import Findings
 from ...truths import learnt_truth, truths
 from ...truths.gram_activation import GramActivation
-from ..recipe import Order, Recipe, Step, Watcher, done_once
+from ..recipe import Order, Recipe, Step, Watcher, Within, done_once
 from . import _idc_findings as show
 from ._idc_judging import Agreed, Found, confidences, method_agreement, people_agreement
 
@@ -92,13 +93,15 @@ class Idc(Recipe):
             sides[PEOPLE], marked = self._marked(sizes, seed)
         if self.stars:
             sides[STARS], belongs = self._starred(sides[PEOPLE], seed)
-        work = _Work(sides, belongs, order.folder, sizes, seed, self.validation, order.watch_within)
+        work = _Work(sides, belongs, order.folder, sizes, seed, self.validation)
         # what takes longest goes first
         first = [(REVIEWS, "han"), *((s, what) for what in ("milp", "cnn") for s in sides)]
         second = [(s, what) for what in ("hybrid", "wga", ANY) for s in sides]
         second = [(s, what) for s, what in second if what in work.sources(s)]
         found = order.done(work, first, second, said=" ".join, more=len(sides))
-        agreed = work.methods_judged(order.workers, order.watch)
+        agreed = work.methods_judged(
+            order.workers, lambda news: order.watch(Within("methods", news))
+        )
         total = len(found) + len(sides)
         order.watch(Step(len(found) + 1, total, "methods"))
         people = {}
@@ -163,7 +166,7 @@ def as_words(data: Dataset) -> Dataset:
 
 @dataclass(frozen=True)
 class _Work:
-    """One model or truth after the other; travels to a worker once, where nobody watches."""
+    """One model or truth after the other; travels to a worker once."""
 
     sides: Mapping[str, Splits]
     belongs: tuple[int, ...]
@@ -172,7 +175,6 @@ class _Work:
     sizes: Mapping[str, Any]
     seed: int
     validation: bool
-    watch: Watcher | None
     prints: Mapping[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -226,7 +228,7 @@ class _Work:
             self._place(job) / "model",
             data={"name": parts.train.name, "fingerprint": parts.train.fingerprint()},
             training=replace(architecture.training, **self.sizes["training"], seed=self.seed),
-            watch=self.watch or (lambda _: None),
+            watch=tell,
         )
         counts = Counter(e.label for e in parts.test)
         return {

@@ -22,12 +22,13 @@ from ...core.inputs import FloatArray, Text
 from ...data import Splits, load_data, read_text
 from ...data.readers import read_table
 from ...data.splits import normalised, sampled
+from ...engine.executors import tell
 from ...engine.seeds import generator
 from ...models.architecture import Training
 from ...models.architectures import architectures
 from ...results.findings import Findings
 from ...results.guarantees import Reliance, reliance
-from ..recipe import Order, Recipe, Watcher, done_once
+from ..recipe import Order, Recipe, done_once
 from . import _planted_text_findings as show
 from ._planted_text_findings import KINDS, NAMES, Found
 
@@ -65,7 +66,7 @@ class PlantedText(Recipe):
                 for rate in sizes["rates"][name]
             ),
         ]
-        work = _Work(texts, order.folder, sizes, seed, order.watch_within)
+        work = _Work(texts, order.folder, sizes, seed)
         found = order.done(work, plan, said=_said)
         return _findings(self, order.scale, source, texts, sizes, seed, found)
 
@@ -142,13 +143,12 @@ def _said(which: Which) -> str:
 
 @dataclass(frozen=True)
 class _Work:
-    """One model after the other; travels to a worker once, where nobody watches."""
+    """One model after the other; travels to a worker once."""
 
     texts: Dataset
     folder: Path
     sizes: Mapping[str, Any]
     seed: int
-    watch: Watcher | None
 
     def __call__(self, job: Which) -> tuple[Which, Found]:
         name, kind, which = job
@@ -163,8 +163,7 @@ class _Work:
 
         def work() -> Found:
             parts = planted_parts(self.texts, DATASETS[name], self.sizes["sizes"], seed)
-            watch = self.watch or (lambda _: None)
-            return _Job(kind, which, parts, place, self.sizes, seed, watch).done()
+            return _Job(kind, which, parts, place, self.sizes, seed).done()
 
         return job, done_once(place, asked, work)
 
@@ -180,7 +179,6 @@ class _Job:
     folder: Path
     sizes: Mapping[str, Any]
     seed: int
-    watch: Watcher
 
     def done(self) -> Found:
         return self._attention() if self.kind == "attention" else self._rationale()
@@ -195,7 +193,7 @@ class _Job:
             self.folder / "model",
             data={"name": parts.train.name, "fingerprint": parts.train.fingerprint()},
             training=Training(**{"patience": None, **training}, seed=self.seed),
-            watch=self.watch,
+            watch=tell,
         )
         answers = probabilities(student.model, [e.input for e in parts.test]).argmax(axis=1)
         right = [bool(y == e.label) for y, e in zip(answers, parts.test, strict=True)]
@@ -230,7 +228,7 @@ class _Job:
             ["attention", *self.sizes["methods"]],
             metrics,
             out=self.folder / "methods",
-            watch=self.watch,
+            watch=tell,
             **shared,
         )
         return found | {

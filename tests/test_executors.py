@@ -1,0 +1,59 @@
+"""Jobs in this process and in others: what they give, and what they tell while they work."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from veracity.engine import executors
+from veracity.engine.executors import Local, tell
+
+
+@dataclass(frozen=True)
+class Squares:
+    """Tells a piece of news that is not often repeated, and many that are."""
+
+    fails: int | None = None
+
+    def __call__(self, job: int) -> int:
+        tell(f"begun {job}")
+        for i in range(3000):
+            tell(i)
+        if job == self.fails:
+            raise ValueError(f"job {job} fails")
+        (done,) = Local().map(abs, [job])  # work within work is that job's
+        tell([done])
+        return done * done
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_jobs_are_heard_wherever_they_work(workers: int) -> None:
+    heard: list[tuple[int, Any]] = []
+    found = Local(workers).map(
+        Squares(), [-1, -2, -3], hear=lambda job, news: heard.append((job, news))
+    )
+    assert sorted(found) == [1, 4, 9]
+    said = [(job, news) for job, news in heard if not isinstance(news, int)]
+    begun = {(job, f"begun {job}") for job in (-1, -2, -3)}
+    assert begun <= {(job, str(news)) for job, news in said}
+    counts = [news for _, news in heard if isinstance(news, int)]
+    # what comes too fast from another process is left out
+    assert len(counts) == 9000 if workers == 1 else len(counts) < 300
+    assert executors._ear is None
+    tell("nobody listens")
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_failure_ends_the_rest_and_hangs_nowhere(workers: int) -> None:
+    started = time.monotonic()
+    with pytest.raises(ValueError, match="job 2 fails"):
+        list(Local(workers).map(Squares(fails=2), [1, 2, 3, 4], hear=lambda job, news: None))
+    assert time.monotonic() - started < 60
+    assert executors._ear is None
+
+
+def test_unheard_jobs_give_the_same() -> None:
+    assert sorted(Local(2).map(Squares(), [-1, -2])) == [1, 4]
