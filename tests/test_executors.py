@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,6 +54,18 @@ def test_a_failure_ends_the_rest_and_hangs_nowhere(workers: int) -> None:
         list(Local(workers).map(Squares(fails=2), [1, 2, 3, 4], hear=lambda job, news: None))
     assert time.monotonic() - started < 60
     assert executors._ear is None
+
+
+def warned_of(job: int) -> int:
+    warnings.warn(f"{job} is odd", UserWarning, stacklevel=1)
+    return job
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_jobs_warn_of_is_said_here(workers: int) -> None:
+    with pytest.warns(UserWarning, match="is odd") as said:
+        assert sorted(Local(workers).map(warned_of, [1, 3])) == [1, 3]
+    assert sorted(str(w.message) for w in said) == ["1 is odd", "3 is odd"]
 
 
 def test_unheard_jobs_give_the_same() -> None:

@@ -64,7 +64,7 @@ class Bars:
         self.quiet = quiet
         self.said: dict[str, int] = {}
         self.passing: set[str] = set()
-        """Whose bars vanish when they are full."""
+        """Steps of an experiment, each with one bar for as long as it takes."""
         self.begun: dict[str, tuple[float, int]] = {}
         self.tasks: dict[str, Any] = {}
         self.bar: Any = None
@@ -119,22 +119,31 @@ class Bars:
                 markup=False,
             )
         elif hasattr(progress, "batches"):
-            key = f"{what}: epoch {progress.epoch + 1}/{progress.epochs}"
-            self._show(key, progress.batch, progress.batches, f"{key}, loss {progress.loss:.3f}")
+            epoch = f"{what}: epoch {progress.epoch + 1}/{progress.epochs}"
+            text = f"{epoch}, loss {progress.loss:.3f}"
+            if self.bar is not None:  # elsewhere the end of an epoch tells enough
+                key = what if what in self.passing else epoch
+                self._show(key, progress.batch, progress.batches, text)
+                if key == epoch and progress.batch == progress.batches:
+                    self._hide(key)
         else:
+            if name == "Step":
+                self._hide(progress.doing)  # it is done
             self._show(what, progress.done, progress.total, f"{what}: {progress.doing}")
+
+    def _hide(self, key: str) -> None:
+        if key in self.tasks:
+            self.bar.update(self.tasks[key], visible=False)
 
     def _show(self, key: str, done: int, total: int, text: str) -> None:
         if self.bar is not None:
             if key not in self.tasks:
                 self.tasks[key] = self.bar.add_task(text, total=total)
             self.bar.update(self.tasks[key], completed=done, total=total, description=text)
-            if done == total and ("epoch" in key or key in self.passing):
-                self.bar.update(self.tasks[key], visible=False)
             return
         started, before = self.begun.setdefault(key, (time.monotonic(), done))
         tenth = 10 * done // max(total, 1)
-        if "epoch" not in key and tenth > self.said.get(key, 0):
+        if tenth > self.said.get(key, 0):
             self.said[key] = tenth
             left = (time.monotonic() - started) / max(done - before, 1) * (total - done)
             soon = f", about {left / 60:.0f} min left" if done > before and left >= 60 else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -94,8 +95,10 @@ class Local:
                         for told in _waiting_in(news):
                             hear(*told)
                     for future in done:
-                        result = future.result()
+                        result, warned = future.result()
                         begun = True
+                        for category, text in warned:
+                            warnings.warn(text, category, stacklevel=2)
                         yield result
             except BrokenProcessPool:
                 raise RunError(
@@ -175,7 +178,9 @@ def _prepare(work: Callable[[Any], Any], threads: int, news: Any) -> None:
     torch.set_num_threads(threads)
 
 
-def _do(job: Any) -> Any:
+def _do(job: Any) -> tuple[Any, list[tuple[type[Warning], str]]]:
+    """The result, and what was warned of: to be said once, by the process that people look at."""
     assert _work is not None
-    with _heard(job, _reporter):
-        return _work(job)
+    with warnings.catch_warnings(record=True) as said, _heard(job, _reporter):
+        result = _work(job)
+    return result, [(w.category, str(w.message)) for w in said]
