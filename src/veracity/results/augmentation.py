@@ -12,8 +12,8 @@ from ..core.errors import DataError
 from ..core.examples import Dataset
 from ..core.files import written_whole
 from ..core.inputs import BoolArray, FloatArray, IntArray
-from .robustness import paired_p, rate_interval
-from .statistics import grouped_interval, sign_flip_test
+from .robustness import paired_p
+from .statistics import grouped_interval, share_interval, sign_flip_test
 
 FILE = "augmentation.json"
 
@@ -121,4 +121,4 @@ def _gain(name: str, groups: Sequence[str], plain: BoolArray, augmented: BoolArr
 
 
 def _rate(right: FloatArray, groups: Sequence[str]) -> Rate:
-    return Rate(float(right.mean()), *rate_interval(right, groups))
+    return Rate(float(right.mean()), *share_interval(right, groups))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,7 +16,7 @@ from ..core.examples import Dataset, Example
 from ..core.files import written_whole
 from ..core.inputs import BoolArray, FloatArray
 from .run import Run
-from .statistics import mcnemar, sign_flip_test, wilson
+from .statistics import mcnemar, share_interval, sign_flip_test
 
 FILE = "robustness.json"
 
@@ -164,23 +163,8 @@ def _by(fact: str, data: Dataset, right: BoolArray, some: BoolArray) -> tuple[Sh
 def share_of(name: str, data: Dataset, right: BoolArray, some: BoolArray) -> Share:
     places = np.flatnonzero(some)
     groups = [data.examples[i].family for i in places]
-    limits = rate_interval(right[places].astype(np.float64), groups)
+    limits = share_interval(right[places].astype(np.float64), groups)
     return Share(name, int(right[places].sum()), len(places), *limits)
-
-
-def rate_interval(right: FloatArray, groups: Sequence[str]) -> tuple[float, float]:
-    """Texts of one group tend to be right or wrong together: they count for as many as they tell.
-    (texts,)"""
-    n = len(right)
-    if not n:
-        return wilson(0, 0)
-    rate = float(right.mean())
-    beyond: dict[str, float] = defaultdict(float)
-    for group, one in zip(groups, right, strict=True):
-        beyond[group] += float(one) - rate
-    spread = n * rate * (1 - rate)
-    dependence = max(1.0, sum(b * b for b in beyond.values()) / spread) if spread else 1.0
-    return wilson(rate * n / dependence, n / dependence)
 
 
 def paired_p(originals: Sequence[str], sides: Sequence[tuple[bool, bool]]) -> float:

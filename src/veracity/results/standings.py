@@ -13,7 +13,7 @@ import numpy as np
 from ..core.errors import RunError
 from ..core.inputs import FloatArray
 from .run import Run
-from .statistics import bootstrap_intervals, group_sums, holm, letter_groups, sign_flip_tests
+from .statistics import group_sums, holm, letter_groups, mean_intervals, sign_flip_tests
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -231,7 +231,7 @@ def _standing(column: Column, p: FloatArray | None, chance: Sequence[str]) -> St
     defined = (~np.isnan(values)).sum(axis=0)
     sums = np.nansum(values, axis=0)
     means = np.where(defined > 0, sums / np.maximum(defined, 1), np.nan)
-    bounds = bootstrap_intervals(values, column.families)
+    bounds = mean_intervals(values, column.families)
     better = column.info["better"]
     direction = -1.0 if better == "lower" else 1.0
     ranked = np.where(np.isnan(means), -np.inf, direction * means)

@@ -130,6 +130,34 @@ def wilson(hits: float, n: float, *, level: float = 0.95) -> tuple[float, float]
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
+def share_interval(
+    hits: FloatArray, groups: Sequence[str] | None = None, *, level: float = 0.95
+) -> tuple[float, float]:
+    """The interval of a share of zeros and ones, NaN left out. Those of one group tend to be alike:
+    they count for as many as they tell, and where all are alike, for one. (n,)"""
+    known = np.flatnonzero(~np.isnan(hits))
+    n = len(known)
+    if not n:
+        return wilson(0, 0, level=level)
+    own = None if groups is None else [groups[i] for i in known.tolist()]
+    rate = float(hits[known].mean())
+    spread = n * rate * (1 - rate)
+    beyond = group_sums((hits[known] - rate)[:, None], own)[:, 0]
+    dependence = max(1.0, float(beyond @ beyond) / spread) if spread else n / len(beyond)
+    return wilson(rate * n / dependence, n / dependence, level=level)
+
+
+def mean_intervals(values: FloatArray, groups: Sequence[str] | None = None) -> FloatArray:
+    """Intervals of the column means of one quantity. Where it is a share of zeros and ones, draws
+    never hold what was not seen, and the interval of a share takes their place. (n, k) → (k, 2)"""
+    seen = np.unique(values[~np.isnan(values)])
+    if seen.tolist() != [0.0, 1.0]:
+        return bootstrap_intervals(values, groups)
+    found = np.array([share_interval(column, groups) for column in values.T])
+    found[np.isnan(values).all(axis=0)] = np.nan
+    return found
+
+
 def mcnemar(one: int, other: int) -> float:
     """Exact two-sided test of pairs that differ, so many one way and so many the other."""
     from scipy.stats import binom

@@ -16,6 +16,7 @@ from ...results.statistics import (
     holm,
     percentiles,
     resampled_sums,
+    share_interval,
     sign_flip_test,
     wilson,
 )
@@ -33,6 +34,8 @@ NAMES = {
 }
 PAPERS = {"lstm": "LSTM", "encoder": "ERNIE-base", "large": "ERNIE-large", "knowing": "SKEP"}
 IG, ATT, LIME = "integrated_gradients", "attention", "lime"
+SHARES = ("new_p",)
+"""Quantities that are one or zero for a text."""
 SURE = 0.05
 DRAWS = 2000
 
@@ -62,7 +65,8 @@ def mean_cell(
     if not some.any():
         return None
     groups = [name for name, taken in zip(step["partners"], some, strict=True) if taken]
-    low, high = grouped_interval(row[some], groups)
+    interval = share_interval if quantity in SHARES else grouped_interval
+    low, high = interval(row[some], groups)
     return Cell(float(row[some].mean()), None, low, high, int(some.sum()), published)
 
 
