@@ -467,6 +467,67 @@ def test_searching_and_fixing_lose_nothing(monkeypatch: pytest.MonkeyPatch) -> N
             assert found.cost == pytest.approx(float(cover.costs @ found.chosen))
 
 
+def labels_apart(rng: np.random.Generator, words: int, rows: int) -> Cover:
+    """Two labels whose rows share no column; a word's two columns are rivals."""
+    costs = rng.integers(0, 9, 2 * words).astype(np.float64) + 0.001
+    return Cover(
+        costs,
+        tuple(
+            frozenset((rng.integers(0, words, rng.integers(2, 6)) + i % 2 * words).tolist())
+            for i in range(rows)
+        ),
+        tuple(frozenset({w, w + words}) for w in range(words)),
+    )
+
+
+def test_labels_solved_apart_give_the_same_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Prices hold rivals apart: the bound they give never exceeds what the best answer costs."""
+    import veracity.truths._covering as module
+
+    monkeypatch.setattr(module, "SMALL", 0)
+    monkeypatch.setattr(module, "STALE", 4)
+    closed = 0
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        cover = labels_apart(rng, 40, 60)
+        exact, _, ended = highs(cover, 600.0)
+        poor, _, _ = highs(replace(cover, costs=-cover.costs), 600.0)
+        relaxed = module._relaxed(cover, 60.0)
+        assert exact is not None and poor is not None and relaxed is not None
+        assert ended == "optimal"
+        least = float(cover.costs @ exact)
+        end = time.perf_counter() + 600
+        found, bound = module._divided(cover, np.arange(80), poor, relaxed, end, rng, highs)
+        assert cover.fits(found)
+        assert relaxed.bound - 1e-6 <= bound <= least + 1e-5
+        assert least - 1e-5 <= cover.costs @ found < cover.costs @ poor
+        closed += bound > least - 1e-5
+        # with a last look at all labels at once nothing is left open
+        whole = covered(cover, seconds=600, penalty=1e5, rng=rng, solver=highs)
+        assert whole.proven and cover.fits(whole.chosen)
+        assert whole.cost == pytest.approx(least, abs=1e-5)
+    assert closed  # prices alone are enough now and then
+
+
+def test_pieces_without_an_answer_in_time_leave_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
+    import veracity.truths._covering as module
+
+    monkeypatch.setattr(module, "STALE", 4)
+    rng = np.random.default_rng(3)
+    cover = labels_apart(rng, 40, 60)
+    poor, _, _ = highs(replace(cover, costs=-cover.costs), 600.0)
+    relaxed = module._relaxed(cover, 60.0)
+    assert poor is not None and relaxed is not None
+
+    def never(cover: Cover, seconds: float) -> tuple[None, float, str]:
+        return None, -np.inf, "time limit"
+
+    end = time.perf_counter() + 600
+    found, bound = module._divided(cover, np.arange(80), poor, relaxed, end, rng, never)
+    assert bound == relaxed.bound
+    assert cover.fits(found) and cover.costs @ found <= cover.costs @ poor
+
+
 def test_a_search_without_time_to_prove_tells_its_gap(monkeypatch: pytest.MonkeyPatch) -> None:
     import veracity.truths._covering as module
 
@@ -509,12 +570,13 @@ def test_a_greedy_dead_end_is_left_again() -> None:
     cover = Cover(np.array([1.0, 2, 2, 2, 9, 1]), rows, (frozenset({0, 5}),))
     assert module._greedy(cover, cover.costs) is None
     end = time.perf_counter() + 600
-    found = module._found(cover, 0.0, np.zeros(6), end, np.random.default_rng(0))
+    relaxed = module._Relaxed(0.0, np.zeros(6), np.zeros(1))
+    found = module._found(cover, relaxed, end, np.random.default_rng(0))
     assert found is not None
     assert np.flatnonzero(found).tolist() == [1, 2, 3, 5]
     without_answer = replace(cover, rivals=(frozenset({0, 5}), frozenset({1, 5})))
     hopeless = replace(without_answer, rows=(*rows, frozenset({1, 0})))
-    assert module._found(hopeless, 0.0, np.zeros(6), end, np.random.default_rng(0)) is None
+    assert module._found(hopeless, relaxed, end, np.random.default_rng(0)) is None
 
 
 def test_a_bound_without_time_for_the_linear_programme(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -529,7 +591,7 @@ def test_a_bound_without_time_for_the_linear_programme(monkeypatch: pytest.Monke
         relaxed = module._relaxed(cover, 1.0)
         best, _, _ = highs(cover, 600.0)
         assert relaxed is not None and best is not None
-        assert 0 < relaxed[0] <= cover.costs @ best + 1e-6
+        assert 0 < relaxed.bound <= cover.costs @ best + 1e-6
 
 
 def test_what_is_dropped_is_never_needed() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,18 +16,23 @@ import numpy as np
 
 from ..core.errors import MissingExtra
 from ..core.inputs import BoolArray, FloatArray, IntArray
+from ..engine.executors import default_workers
 
 SMALL = 400
 """Programmes of no more columns go to the solver as they are."""
 
-SEARCH = 0.8
-"""The share of the time in which better answers are searched before the rest is proven."""
+SEARCH, FIRST = 0.8, 0.15
+"""The share of the time in which better answers are searched before the rest is proven: in one
+piece, and in pieces, whose answers are searched on from."""
 
 STALE = 80
 """So many searches without a gain, and there is little left to find."""
 
 QUICK, SLOW, LONGEST = 0.15, 0.3, 1.0
 """Seconds of one search: below the first it widens, above the second it narrows."""
+
+SLOWEST = 0.1
+"""Prices that move more slowly than this have settled."""
 
 ROUNDING = 1e-6
 """Costs nearer than this are one cost: solvers promise no more."""
@@ -156,12 +162,16 @@ def _searched(
         relaxed = _relaxed(part, seconds / 2)
         if relaxed is None:
             return None
-        bound, reduced = relaxed
-        best = _found(part, bound, reduced, end - (1 - SEARCH) * seconds, rng)
+        bound = relaxed.bound
+        divides = bool(part.rivals) and len(components(replace(part, rivals=()))) > 1
+        first = FIRST if divides else SEARCH
+        best = _found(part, relaxed, end - (1 - first) * seconds, rng)
         if best is not None:
             # a column whose reduced cost exceeds what can still be gained is in no better answer
             gain = float(part.costs @ best) - bound
-            free = (reduced <= gain + ROUNDING) | best
+            free = (relaxed.reduced <= gain + ROUNDING) | best
+            if divides and gain > ROUNDING:
+                best, bound = _divided(part, np.flatnonzero(free), best, relaxed, end, rng, solver)
     left = end - time.perf_counter()
     if best is not None and (left < 1 or part.costs @ best - bound < ROUNDING):
         proven = bool(part.costs @ best - bound < ROUNDING)
@@ -262,8 +272,18 @@ def _matrix(sets: Sequence[frozenset[int]], n: int) -> Any:
     return csr_array((np.ones(len(columns)), columns, ends), shape=(len(sets), n))
 
 
-def _relaxed(part: Cover, seconds: float) -> tuple[float, FloatArray] | None:
-    """What the linear programme costs, and each column's reduced cost; None if it has no answer."""
+@dataclass(frozen=True)
+class _Relaxed:
+    """What the linear programme says: no answer costs less, what a column costs beyond what it is
+    worth, and what it is worth to take none of some rivals."""
+
+    bound: float
+    reduced: FloatArray  # (columns,)
+    prices: FloatArray  # (rivals,)
+
+
+def _relaxed(part: Cover, seconds: float) -> _Relaxed | None:
+    """None if even the linear programme has no answer."""
     from scipy.optimize import linprog
     from scipy.sparse import vstack
 
@@ -282,14 +302,82 @@ def _relaxed(part: Cover, seconds: float) -> tuple[float, FloatArray] | None:
     if found.status != 0:
         # no time: a row costs no less than its cheapest column's cost, shared by that one's rows
         shared = part.costs / np.maximum(rows.sum(axis=0), 1)
-        return float(sum(shared[list(row)].min() for row in part.rows)), np.zeros(n)
-    return float(found.fun), np.asarray(found.lower.marginals, dtype=np.float64)
+        cheapest = float(sum(shared[list(row)].min() for row in part.rows))
+        return _Relaxed(cheapest, np.zeros(n), np.zeros(len(part.rivals)))
+    prices = np.maximum(0.0, -np.asarray(found.ineqlin.marginals)[len(part.rows) :])
+    return _Relaxed(float(found.fun), np.asarray(found.lower.marginals), prices)
+
+
+def _divided(
+    part: Cover,
+    columns: IntArray,
+    best: BoolArray,
+    relaxed: _Relaxed,
+    end: float,
+    rng: np.random.Generator,
+    solver: Solver,
+) -> tuple[BoolArray, float]:
+    """A better answer among these columns, if there is one, and a higher bound, by pieces that only
+    rivals bind, such as the labels.
+
+    Each is solved by itself, which takes far less than all at once, while rivals pay a price for
+    being taken (Lagrange): what all cost, less the prices, no answer can be cheaper than. Then each
+    is solved beside what the best answer takes of the others, and prices rise where rivals were
+    taken and fall where none was.
+    """
+    n, bound, prices, pace = len(part.costs), relaxed.bound, relaxed.prices, 1.0
+    rows, rivals = _matrix(part.rows, n), _matrix(part.rivals, n)
+    pieces = [columns[p] for p in components(replace(part.part(columns), rivals=()))]
+    while True:
+        began = time.perf_counter()
+        priced = Cover(part.costs + rivals.T @ prices, part.rows)
+        taken, below, solved = _apart(priced, pieces, SEARCH * (end - began), solver)
+        took = time.perf_counter() - began
+        below -= float(prices.sum())
+        pace = pace if below > bound + ROUNDING else pace / 2
+        bound = max(bound, below)
+        for piece in pieces if solved else ():
+            own = np.zeros(n, dtype=np.bool_)
+            own[piece] = True
+            seconds = min(2 * took, end - time.perf_counter())
+            found = _refilled(part, best, best & own, rows, rivals, own, max(0.01, seconds))
+            best = _cheaper(part, best, found)
+        best = _improved(part, best, bound, relaxed.reduced, min(end, began + 3 * took), rng)
+        cost = float(part.costs @ best)
+        uses = rivals @ taken - 1  # 1 where rivals are taken twice, -1 where none is
+        wrong = np.where((uses < 0) & (prices <= 0), 0.0, uses)
+        late = not solved or end - time.perf_counter() < took
+        if cost - bound < ROUNDING or pace < SLOWEST or late or not wrong.any():
+            return _improved(part, best, bound, relaxed.reduced, end, rng), bound
+        prices = np.maximum(0.0, prices + pace * (cost - below) / (wrong @ wrong) * wrong)
+
+
+def _cheaper(part: Cover, best: BoolArray, found: BoolArray | None) -> BoolArray:
+    return best if found is None or part.costs @ found > part.costs @ best - ROUNDING else found
+
+
+def _apart(
+    cover: Cover, pieces: Sequence[IntArray], seconds: float, solver: Solver
+) -> tuple[BoolArray, float, bool]:
+    """What is taken if pieces do not mind each other, what it costs at the least, and whether all
+    had an answer in time; at the same time where the solver lets go of the interpreter."""
+    threads = default_workers(len(pieces)) if solver is highs else 1
+    limit = max(0.01, seconds * threads / len(pieces))
+    with ThreadPoolExecutor(threads) as pool:
+        found = list(pool.map(lambda piece: solver(cover.part(piece), limit), pieces))
+    taken = np.zeros(len(cover.costs), dtype=np.bool_)
+    for piece, (chosen, _, _) in zip(pieces, found, strict=True):
+        if chosen is not None:
+            taken[piece[chosen]] = True
+    solved = all(chosen is not None for chosen, _, _ in found)
+    return taken, float(sum(low for _, low, _ in found)), solved
 
 
 def _found(
-    part: Cover, bound: float, reduced: FloatArray, end: float, rng: np.random.Generator
+    part: Cover, relaxed: _Relaxed, end: float, rng: np.random.Generator
 ) -> BoolArray | None:
     """The best answer that a search comes by; None if it leaves a row bare."""
+    bound, reduced = relaxed.bound, relaxed.reduced
     prices = np.maximum(reduced, 0.0) + 0.05 * part.costs
     start = _greedy(part, prices)
     if start is not None:
@@ -372,30 +460,38 @@ def _improved(
             out = taken[np.argsort(-pull, kind="stable")[:count]]
         free = np.zeros(n, dtype=np.bool_)
         free[out] = True
-        bare = np.flatnonzero(rows @ (best & ~free) < 1)
-        free[rows[bare].indices] = True
-        free &= promising | best
         started = time.perf_counter()
-        found = _refilled(part, best, free, bare, rows, rivals)
+        found = _refilled(part, best, free, rows, rivals, promising)
         took = time.perf_counter() - started
         shares[kind] *= 1.1 if took < QUICK else 0.9 if took > SLOW else 1.0
-        gained = found is not None and float(part.costs @ found) < cost - ROUNDING
-        best = found if found is not None and gained else best
-        stale, turn = 0 if gained else stale + 1, turn + 1
+        best = _cheaper(part, best, found)
+        stale, turn = 0 if part.costs @ best < cost else stale + 1, turn + 1
     return best
 
 
 def _refilled(
-    part: Cover, best: BoolArray, free: BoolArray, bare: IntArray, rows: Any, rivals: Any
+    part: Cover,
+    best: BoolArray,
+    free: BoolArray,
+    rows: Any,
+    rivals: Any,
+    promising: BoolArray,
+    seconds: float = LONGEST,
 ) -> BoolArray | None:
-    """The cheapest free columns that cover the bare rows beside what stays."""
-    columns = np.flatnonzero(free)
-    kept = best & ~free
+    """The cheapest promising columns for the rows that are bare where these need not stay."""
+    bare = np.flatnonzero(rows @ (best & ~free) < 1)
+    open_to = free.copy()
+    open_to[rows[bare].indices] = True
+    open_to &= promising | best
+    columns = np.flatnonzero(open_to)
+    kept = best & ~open_to
+    if not len(columns):
+        return kept
     within = rivals[:, columns]
     bound = np.flatnonzero(within.sum(axis=1) > 0)
     room = 1.0 - (rivals @ kept)[bound]
     exact, _, _ = _by_highs(
-        part.costs[columns], rows[bare][:, columns], within[bound], room, LONGEST
+        part.costs[columns], rows[bare][:, columns], within[bound], room, seconds
     )
     if exact is None:
         return None
