@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 import warnings
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from veracity.engine import executors
-from veracity.engine.executors import Local, tell
+from veracity.engine.executors import Local, cores, tell
 
 
 @dataclass(frozen=True)
@@ -18,11 +19,13 @@ class Squares:
     """Tells a piece of news that is not often repeated, and many that are."""
 
     fails: int | None = None
+    pause: float = 0.0
 
     def __call__(self, job: int) -> int:
         tell(f"begun {job}")
         for i in range(3000):
             tell(i)
+        time.sleep(self.pause)  # what comes behind a result is not heard
         if job == self.fails:
             raise ValueError(f"job {job} fails")
         (done,) = Local().map(abs, [job])  # work within work is that job's
@@ -34,7 +37,7 @@ class Squares:
 def test_jobs_are_heard_wherever_they_work(workers: int) -> None:
     heard: list[tuple[int, Any]] = []
     found = Local(workers).map(
-        Squares(), [-1, -2, -3], hear=lambda job, news: heard.append((job, news))
+        Squares(pause=1.0), [-1, -2, -3], hear=lambda job, news: heard.append((job, news))
     )
     assert sorted(found) == [1, 4, 9]
     said = [(job, news) for job, news in heard if not isinstance(news, int)]
@@ -66,6 +69,27 @@ def test_what_jobs_warn_of_is_said_here(workers: int) -> None:
     with pytest.warns(UserWarning, match="is odd") as said:
         assert sorted(Local(workers).map(warned_of, [1, 3])) == [1, 3]
     assert sorted(str(w.message) for w in said) == ["1 is odd", "3 is odd"]
+
+
+def warned_then_failed(job: int) -> int:
+    warnings.warn("the file is odd", UserWarning, stacklevel=1)
+    raise ValueError(f"job {job} fails")
+
+
+def test_what_was_warned_of_before_a_failure_is_not_lost() -> None:
+    with pytest.raises(ValueError, match="fails") as failed:
+        list(Local(2).map(warned_then_failed, [1, 3]))
+    assert failed.value.__notes__ == ["warned before: the file is odd"]
+
+
+def test_a_worker_has_its_share_of_the_cores() -> None:
+    assert cores() == os.cpu_count()
+    workers = min(2, os.cpu_count() or 1)
+    assert set(Local(2).map(own_cores, [0, 1, 2])) == {(os.cpu_count() or 1) // workers}
+
+
+def own_cores(job: int) -> int:
+    return cores()
 
 
 def test_unheard_jobs_give_the_same() -> None:

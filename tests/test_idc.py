@@ -173,6 +173,11 @@ def test_stars_belong_to_labels(marked: Path, tmp_path: Path) -> None:
     assert tested == {e.id for e in coarse.validation}
     with pytest.raises(DataError, match="go with one label"):
         starred([*rows, *(f"{names[i % 2]}\t3\tmore text {i}" for i in range(50))])
+    # nothing is finer in a corpus
+    recipe = Idc(people=str(marked), learn_from="made_reviews(n=60)", stars="stars")
+    parts, _ = recipe._marked(Idc.at_scale("smoke"), 0)
+    with pytest.raises(DataError, match="expected more stars"):
+        recipe._starred(parts, 0)
     with pytest.raises(ValueError, match="column of learn_from"):
         Idc(people=str(marked), stars="stars")
 

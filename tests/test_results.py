@@ -81,18 +81,18 @@ def test_a_share_that_was_never_seen_is_not_surely_nought() -> None:
     covered = 0
     for _ in range(400):
         hits = (rng.random((20, 1)) < 0.02).astype(float)
-        low, high = mean_intervals(np.hstack([hits, 1 - hits, np.ones_like(hits)]))[0]
+        low, high = mean_intervals(hits, share=True)[0]
         covered += low <= 0.02 <= high
     assert covered > 360  # drawing finds no width in the two thirds that hold no hit
     seldom = np.zeros((10, 2))
     seldom[0, 0] = 1.0
-    assert mean_intervals(seldom)[1] == pytest.approx(wilson(0, 10))
+    assert mean_intervals(seldom, share=True)[1] == pytest.approx(wilson(0, 10))
     # twins that are all alike tell as much as their originals
     pairs = [str(i // 2) for i in range(10)]
-    assert mean_intervals(seldom, pairs)[1] == pytest.approx(wilson(0, 5))
+    assert mean_intervals(seldom, pairs, share=True)[1] == pytest.approx(wilson(0, 5))
     assert share_interval(np.array([1.0, np.nan, 0.0])) == pytest.approx(wilson(1, 2))
     nothing = np.array([[1.0, np.nan], [0.0, np.nan]])
-    assert np.isnan(mean_intervals(nothing)[1]).all()
+    assert np.isnan(mean_intervals(nothing, share=True)[1]).all()
     # what is no share is drawn
     plain = np.array([[0.0], [0.5], [1.0]])
     assert mean_intervals(plain) == pytest.approx(bootstrap_intervals(plain))

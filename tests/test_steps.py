@@ -53,6 +53,16 @@ def test_every_step_has_its_pages_and_is_linked(folder: Path) -> None:
     before = {link: (folder / link).stat().st_mtime_ns for link, _ in links}
     write_findings(FOUND, folder)
     assert before == {link: (folder / link).stat().st_mtime_ns for link, _ in links}
+    # unless it shows something else, or a part is missing
+    (folder / "steps/reviews-wga/words.json").touch()
+    (folder / links[3][0]).unlink()
+    write_findings(FOUND, folder)
+    after = {link: (folder / link).stat().st_mtime_ns for link, _ in links}
+    assert [link for link in before if before[link] != after[link]] == [
+        links[0][0],
+        links[2][0],
+        links[3][0],
+    ]
 
 
 def test_the_page_of_an_experiment_is_built_anew(folder: Path) -> None:
@@ -60,6 +70,8 @@ def test_the_page_of_an_experiment_is_built_anew(folder: Path) -> None:
     assert done.returncode == 0 and done.stdout.strip() == str(folder / "report.html")
     assert "Look closer" in (folder / "report.html").read_text("utf-8")
     # elsewhere its links would lead nowhere
-    done = run_command("report", str(folder), "--out", "copy.html", cwd=folder)
-    assert done.returncode == 0, done.stderr
-    assert "Look closer" not in (folder / "copy.html").read_text("utf-8")
+    (folder / "else").mkdir()
+    for place, linked in (("copy.html", True), ("else/copy.html", False)):
+        done = run_command("report", str(folder), "--out", place, cwd=folder)
+        assert done.returncode == 0, done.stderr
+        assert ("Look closer" in (folder / place).read_text("utf-8")) is linked

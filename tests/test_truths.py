@@ -32,6 +32,7 @@ from veracity.truths import learnt_truth, truths
 from veracity.truths._covering import (
     Answer,
     Cover,
+    components,
     covered,
     dominant,
     highs,
@@ -501,12 +502,32 @@ def test_labels_solved_apart_give_the_same_answer(monkeypatch: pytest.MonkeyPatc
         assert cover.fits(found)
         assert relaxed.bound - 1e-6 <= bound <= least + 1e-5
         assert least - 1e-5 <= cover.costs @ found < cover.costs @ poor
+        # what the pieces take is an answer where no rivals meet
+        taken, _, solved = module._apart(cover, components(replace(cover, rivals=())), 600.0, highs)
+        assert solved
+        if cover.fits(taken):
+            assert cover.costs @ found == pytest.approx(float(cover.costs @ taken))
         closed += bound > least - 1e-5
         # with a last look at all labels at once nothing is left open
         whole = covered(cover, seconds=600, penalty=1e5, rng=rng, solver=highs)
         assert whole.proven and cover.fits(whole.chosen)
         assert whole.cost == pytest.approx(least, abs=1e-5)
     assert closed  # prices alone are enough now and then
+
+
+def test_pieces_that_do_not_meet_are_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A start that no single piece can leave: each has taken the rival of what the other needs."""
+    import veracity.truths._covering as module
+
+    monkeypatch.setattr(module, "STALE", 0)
+    rows = (frozenset({0, 1}), frozenset({2, 3}))
+    cover = Cover(np.array([1.0, 2, 1, 2]), rows, (frozenset({0, 3}), frozenset({1, 2})))
+    relaxed = module._relaxed(cover, 60.0)
+    assert relaxed is not None
+    start, end = np.array([False, True, False, True]), time.perf_counter() + 60
+    rng = np.random.default_rng(0)
+    found, bound = module._divided(cover, np.arange(4), start, relaxed, end, rng, highs)
+    assert [float(cover.costs @ found), bound] == pytest.approx([2.0, 2.0])
 
 
 def test_pieces_without_an_answer_in_time_leave_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -727,14 +748,12 @@ def test_word_sets_survive_the_disk(tmp_path: Path) -> None:
 def test_sets_of_stars_join_to_sets_of_labels() -> None:
     sets = WordSets(
         ("1", "2", "4"),
-        (frozenset({"awful"}), frozenset({"dull", "odd"}), frozenset({"great", "odd"})),
-        {"awful": (0.9, 0.2, 0.0), "odd": (0.1, 0.5, 0.6)},
-        texts_seen={"odd": (1, 4, 2)},
+        (frozenset({"Awful"}), frozenset({"dull", "odd"}), frozenset({"great", "odd"})),
+        cased=True,
     )
-    joined = sets.joined(("bad", "good"), (0, 0, 1))
-    assert list(map(sorted, joined.words)) == [["awful", "dull", "odd"], ["great", "odd"]]
-    assert joined.scores == {"awful": (0.9, 0.0), "odd": (0.5, 0.6)}
-    assert joined.labels == ("bad", "good") and joined.texts_seen == {"odd": (5, 2)}
+    joined = sets.joined(("bad", "good", "none"), (0, 0, 1))
+    assert list(map(sorted, joined.words)) == [["Awful", "dull", "odd"], ["great", "odd"], []]
+    assert joined.labels == ("bad", "good", "none") and joined.cased
 
 
 def test_marking_by_given_and_by_predicted_labels() -> None:

@@ -47,6 +47,8 @@ class Quantity:
     better: Literal["higher", "lower", ""] = ""
     headline: bool = False
     """True for the one quantity by which this metric ranks methods in a verdict."""
+    share: bool = False
+    """Whether its mean is a share of texts: one or zero for each, or how likely it is one."""
 
 
 class Metric(Plugin, ABC):

@@ -176,7 +176,9 @@ class Registry(Generic[T]):
             raise PluginError(f"expected a name or an {self.base.__name__}, got {spec!r}")
         name, values = parse_spec(spec)
         cls = self.get(name)
-        values = _in_profile(cls, values.pop("profile", profile)) | values
+        # a plug-in of somebody else may have a setting of that name
+        named = profile if "profile" in _settable(cls) else values.pop("profile", profile)
+        values = _in_profile(cls, named) | values
         check_settings(cls, values)
         try:
             hints = typing.get_type_hints(cls)
@@ -208,10 +210,14 @@ def _as_hinted(value: Any, hint: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
+def _settable(cls: type) -> set[str]:
+    fields = dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ()
+    return {f.name for f in fields if f.init}
+
+
 def check_settings(cls: type, values: dict[str, Any]) -> None:
     """Settings of the right names and kinds, or a sentence that says which is wrong."""
-    fields = dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ()
-    known = {f.name for f in fields if f.init}
+    known = _settable(cls)
     hints = typing.get_type_hints(cls)
     name = cls.plugin_name() if issubclass(cls, Plugin) else cls.__name__
     for key, value in values.items():

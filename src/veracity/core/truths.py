@@ -97,24 +97,12 @@ class WordSets:
         return {name: float(covered[i] / max(1.0, total[i])) for i, name in enumerate(self.labels)}
 
     def joined(self, labels: Sequence[str], belongs: Sequence[int]) -> WordSets:
-        """The sets of finer labels as those of the labels they belong to: words of any of them, the
-        highest of their scores, and the texts of all. `belongs` names a label for each of ours."""
-        groups = [
-            [i for i, to in enumerate(belongs) if to == label] for label in range(len(labels))
-        ]
-        return replace(
-            self,
-            labels=tuple(labels),
-            words=tuple(frozenset().union(*(self.words[i] for i in group)) for group in groups),
-            scores={
-                word: tuple(max((row[i] for i in group), default=0.0) for group in groups)
-                for word, row in self.scores.items()
-            },
-            texts_seen={
-                word: tuple(sum(row[i] for i in group) for group in groups)
-                for word, row in self.texts_seen.items()
-            },
-        )
+        """The words of finer labels as those of the labels that they belong to; `belongs` names one
+        for each of ours."""
+        joined: list[frozenset[str]] = [frozenset()] * len(labels)
+        for words, label in zip(self.words, belongs, strict=True):
+            joined[label] |= words
+        return WordSets(tuple(labels), tuple(joined), cased=self.cased)
 
     def texts(self, data: Dataset) -> dict[str, tuple[int, ...]]:
         """In how many texts of each label every word of the sets stands."""

@@ -86,19 +86,22 @@ class Local:
             initargs=(work, threads, news),
         ) as pool:
             begun = False
-            waiting: set[Future[Any]] = {pool.submit(_do, job) for job in jobs}
+            numbers = {pool.submit(_do, i, job): i for i, job in enumerate(jobs)}
+            waiting: set[Future[Any]] = set(numbers)
             try:
                 while waiting:
                     pause = None if hear is None else OFTEN
                     done, waiting = wait(waiting, timeout=pause, return_when=FIRST_COMPLETED)
                     if hear is not None:
-                        for told in _waiting_in(news):
-                            hear(*told)
+                        open_ = {numbers[future] for future in (*done, *waiting)}
+                        for i, told in _waiting_in(news):
+                            if i in open_:  # what comes behind a result is old
+                                hear(jobs[i], told)
                     for future in done:
                         result, warned = future.result()
                         begun = True
-                        for category, text in warned:
-                            warnings.warn(text, category, stacklevel=2)
+                        for text in warned:
+                            warnings.warn(text, stacklevel=2)
                         yield result
             except BrokenProcessPool:
                 raise RunError(
@@ -138,7 +141,7 @@ def _heard(job: Any, hear: Hearer | None) -> Iterator[None]:
         _ear = before
 
 
-def _waiting_in(queue: Any) -> Iterator[tuple[Any, Any]]:
+def _waiting_in(queue: Any) -> Iterator[tuple[int, Any]]:
     while True:
         try:
             yield queue.get_nowait()
@@ -151,25 +154,31 @@ class _Reporter:
 
     def __init__(self, queue: Any) -> None:
         self.queue = queue
-        self.last: dict[tuple[Any, type], float] = {}
+        self.last: dict[tuple[int, type], float] = {}
 
-    def __call__(self, job: Any, news: Any) -> None:
-        now, kind = time.monotonic(), (job, type(news))
+    def __call__(self, number: int, news: Any) -> None:
+        now, kind = time.monotonic(), (number, type(news))
         if now - self.last.get(kind, -OFTEN) >= OFTEN:
             self.last[kind] = now
-            self.queue.put((job, news))
+            self.queue.put((number, news))
 
 
 # ---- in a worker -----------------------------------------------------------------------------
 
 _work: Callable[[Any], Any] | None = None
 _reporter: _Reporter | None = None
+_cores: int | None = None
+
+
+def cores() -> int:
+    """How many cores this process may use: a worker has its share."""
+    return _cores or os.cpu_count() or 1
 
 
 def _prepare(work: Callable[[Any], Any], threads: int, news: Any) -> None:
     """Keeps the work in the worker, so that models travel once and not with every job."""
-    global _work, _reporter
-    _work = work
+    global _work, _reporter, _cores
+    _work, _cores = work, threads
     if news is not None:
         news.cancel_join_thread()  # a worker that is done does not wait to be heard
         _reporter = _Reporter(news)
@@ -178,9 +187,14 @@ def _prepare(work: Callable[[Any], Any], threads: int, news: Any) -> None:
     torch.set_num_threads(threads)
 
 
-def _do(job: Any) -> tuple[Any, list[tuple[type[Warning], str]]]:
+def _do(number: int, job: Any) -> tuple[Any, list[str]]:
     """The result, and what was warned of: to be said once, by the process that people look at."""
     assert _work is not None
-    with warnings.catch_warnings(record=True) as said, _heard(job, _reporter):
-        result = _work(job)
-    return result, [(w.category, str(w.message)) for w in said]
+    with warnings.catch_warnings(record=True) as said, _heard(number, _reporter):
+        try:
+            result = _work(job)
+        except Exception as error:
+            for warned in said:  # it may tell why
+                error.add_note(f"warned before: {warned.message}")
+            raise
+    return result, [str(warned.message) for warned in said]

@@ -19,7 +19,9 @@ class Accuracy(Metric):
     of_model: ClassVar[bool] = True
     of_labels: ClassVar[bool] = True
     quantities: ClassVar[Mapping[str, Quantity]] = {
-        "correct": Quantity("whether the predicted label is the given one", "higher", True),
+        "correct": Quantity(
+            "whether the predicted label is the given one", "higher", True, share=True
+        ),
         "gold": Quantity("the given label"),
         "predicted": Quantity("the predicted label"),
     }

@@ -32,7 +32,9 @@ class Deletion(Metric):
             "mean probability of the label while words come, the most important first", "higher"
         ),
         "rise": Quantity(
-            "share of texts whose probability rises without the least important words", "higher"
+            "share of texts whose probability rises without the least important words",
+            "higher",
+            share=True,
         ),
     }
 

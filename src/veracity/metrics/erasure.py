@@ -33,7 +33,9 @@ class Erasure(Metric):
         "compactness": Quantity("fall of the probability without the top words", "higher"),
         "sufficiency": Quantity("fall of the probability with the top words alone", "lower"),
         "new_p": Quantity(
-            "how often the top words alone keep the prediction and the rest loses it", "higher"
+            "how often the top words alone keep the prediction and the rest loses it",
+            "higher",
+            share=True,
         ),
     }
 

@@ -23,8 +23,10 @@ class Exposure(TruthMetric):
     purpose: ClassVar[str] = "expose a cue that the model should not use"
     usual_truths: ClassVar[tuple[str, ...]] = (PLANTED,)
     quantities: ClassVar[Mapping[str, Quantity]] = {
-        "seen": Quantity("share of texts with a planted word among the top words", "higher", True),
-        "first": Quantity("share of texts whose top word was planted", "higher"),
+        "seen": Quantity(
+            "share of texts with a planted word among the top words", "higher", True, share=True
+        ),
+        "first": Quantity("share of texts whose top word was planted", "higher", share=True),
         "rank": Quantity("rank of the first planted word", "lower"),
         "chance": Quantity("share that a random map would show"),
     }

@@ -25,7 +25,9 @@ class Selection(TruthMetric):
     quantities: ClassVar[Mapping[str, Quantity]] = {
         "precision": Quantity("share of the selected words that were planted", "higher", True),
         "recall": Quantity("share of the planted words that were selected", "higher"),
-        "hit": Quantity("share of texts with at least one planted word selected", "higher"),
+        "hit": Quantity(
+            "share of texts with at least one planted word selected", "higher", share=True
+        ),
         "misleading": Quantity("share of the selected words that are decoys", "lower"),
         "rate": Quantity("share of words selected"),
     }

@@ -21,11 +21,11 @@ WIDE = 8
 
 
 def write_findings(found: Findings, folder: Path, path: Path | None = None) -> Path:
-    """The page in the experiment's folder, or where it is asked for (where links to the pages of
-    its steps would lead nowhere), and those of its steps that are missing."""
-    if path is not None:
-        return write_page(build_findings(found), path)
-    return write_page(build_findings(found, step_pages(folder)), folder / "report.html")
+    """The page in the experiment's folder, with those of its steps that are missing; or elsewhere,
+    from where links to these would lead nowhere."""
+    page = path or folder / "report.html"
+    links = step_pages(folder) if page.resolve().parent == folder.resolve() else {}
+    return write_page(build_findings(found, links), page)
 
 
 def build_findings(found: Findings, links: Links | None = None) -> str:

@@ -17,8 +17,8 @@ Links = Mapping[str, Mapping[str, str]]
 
 
 def step_pages(folder: Path) -> Links:
-    """The pages of an experiment's steps, with the way from its folder. Those that are there stay,
-    since what a step found does not change."""
+    """The pages of an experiment's steps, with the way from its folder. Those that are newer than
+    what they show stay."""
     steps = folder / "steps"
     found: dict[str, dict[str, str]] = {}
     for what, page in sorted([*_audits(steps), *_words(steps)], key=lambda each: each[1].parent):
@@ -33,20 +33,24 @@ def _audits(steps: Path) -> Iterator[tuple[str, Path]]:
         run, report = Run.open(file.parent), file.parent / "report.html"
         families = run.families()
         paired = any(own != name and own in families for name, own in families.items())
-        if not report.exists():
+        beside = [pair_page(run, model) for model in run.models] if paired else []
+        if not all(_newer(page, file) for page in (report, *beside)):
             if paired:
                 from .pairs import write_pair_pages  # loads metrics
 
                 write_pair_pages(run)
             write_report(run)  # links to those pages
         yield "audit", report
-        if paired:
-            yield from (("pairs", pair_page(run, model)) for model in run.models)
+        yield from (("pairs", page) for page in beside)
+
+
+def _newer(page: Path, shown: Path) -> bool:
+    return page.exists() and page.stat().st_mtime_ns >= shown.stat().st_mtime_ns
 
 
 def _words(steps: Path) -> Iterator[tuple[str, Path]]:
     for file in steps.rglob("words.json"):
         page = file.with_suffix(".html")
-        if not page.exists():
+        if not _newer(page, file):
             write_words(word_view(WordSets.load(file)), page)
         yield "words", page

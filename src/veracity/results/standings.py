@@ -231,7 +231,7 @@ def _standing(column: Column, p: FloatArray | None, chance: Sequence[str]) -> St
     defined = (~np.isnan(values)).sum(axis=0)
     sums = np.nansum(values, axis=0)
     means = np.where(defined > 0, sums / np.maximum(defined, 1), np.nan)
-    bounds = mean_intervals(values, column.families)
+    bounds = mean_intervals(values, column.families, share=column.info.get("share", False))
     better = column.info["better"]
     direction = -1.0 if better == "lower" else 1.0
     ranked = np.where(np.isnan(means), -np.inf, direction * means)

@@ -134,7 +134,8 @@ def share_interval(
     hits: FloatArray, groups: Sequence[str] | None = None, *, level: float = 0.95
 ) -> tuple[float, float]:
     """The interval of a share of zeros and ones, NaN left out. Those of one group tend to be alike:
-    they count for as many as they tell, and where all are alike, for one. (n,)"""
+    they count for as many as they tell, and for one where all of them are alike and nothing tells
+    how far groups are. (n,)"""
     known = np.flatnonzero(~np.isnan(hits))
     n = len(known)
     if not n:
@@ -147,13 +148,14 @@ def share_interval(
     return wilson(rate * n / dependence, n / dependence, level=level)
 
 
-def mean_intervals(values: FloatArray, groups: Sequence[str] | None = None) -> FloatArray:
-    """Intervals of the column means of one quantity. Where it is a share of zeros and ones, draws
-    never hold what was not seen, and the interval of a share takes their place. (n, k) → (k, 2)"""
-    seen = np.unique(values[~np.isnan(values)])
-    if seen.tolist() != [0.0, 1.0]:
+def mean_intervals(
+    values: FloatArray, groups: Sequence[str] | None = None, *, share: bool = False
+) -> FloatArray:
+    """Intervals of the column means of one quantity. Where these are shares of texts, draws never
+    hold what was not seen, and the interval of a share takes their place. (n, k) → (k, 2)"""
+    if not share:
         return bootstrap_intervals(values, groups)
-    found = np.array([share_interval(column, groups) for column in values.T])
+    found = np.array([share_interval(column, groups) for column in values.T]).reshape(-1, 2)
     found[np.isnan(values).all(axis=0)] = np.nan
     return found
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..core.errors import MissingExtra
 from ..core.inputs import BoolArray, FloatArray, IntArray
-from ..engine.executors import default_workers
+from ..engine.executors import cores
 
 SMALL = 400
 """Programmes of no more columns go to the solver as they are."""
@@ -336,6 +336,7 @@ def _divided(
         below -= float(prices.sum())
         pace = pace if below > bound + ROUNDING else pace / 2
         bound = max(bound, below)
+        best = _cheaper(part, best, taken if part.fits(taken) else None)
         for piece in pieces if solved else ():
             own = np.zeros(n, dtype=np.bool_)
             own[piece] = True
@@ -361,7 +362,7 @@ def _apart(
 ) -> tuple[BoolArray, float, bool]:
     """What is taken if pieces do not mind each other, what it costs at the least, and whether all
     had an answer in time; at the same time where the solver lets go of the interpreter."""
-    threads = default_workers(len(pieces)) if solver is highs else 1
+    threads = min(cores(), len(pieces)) if solver is highs else 1
     limit = max(0.01, seconds * threads / len(pieces))
     with ThreadPoolExecutor(threads) as pool:
         found = list(pool.map(lambda piece: solver(cover.part(piece), limit), pieces))
@@ -370,7 +371,8 @@ def _apart(
         if chosen is not None:
             taken[piece[chosen]] = True
     solved = all(chosen is not None for chosen, _, _ in found)
-    return taken, float(sum(low for _, low, _ in found)), solved
+    # no piece costs less than nothing, whatever a solver that had no time says
+    return taken, float(sum(max(0.0, low) for _, low, _ in found)), solved
 
 
 def _found(

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...core.inputs import BoolArray, FloatArray
 from ...core.plugins import parse_spec
+from ...metrics.erasure import Erasure
 from ...results.findings import Cell, Claim, Figure, Points, Table, Verdict
 from ...results.statistics import (
     grouped_interval,
@@ -34,8 +35,7 @@ NAMES = {
 }
 PAPERS = {"lstm": "LSTM", "encoder": "ERNIE-base", "large": "ERNIE-large", "knowing": "SKEP"}
 IG, ATT, LIME = "integrated_gradients", "attention", "lime"
-SHARES = ("new_p",)
-"""Quantities that are one or zero for a text."""
+SHARES = {name for name, quantity in Erasure.quantities.items() if quantity.share}
 SURE = 0.05
 DRAWS = 2000
 
@@ -471,7 +471,7 @@ def _model_claims(trial: str, steps: Mapping[str, Found]) -> Iterator[Claim]:
         if rows:
             yield _compared(
                 f"{by} the {NAMES[better]}'s explanations are {said} than the {NAMES[worse]}'s, "
-                f"with {', '.join(rows)}.",
+                f"with {', '.join(methods)}.",
                 trial,
                 list(rows.items()),
                 steps[better]["partners"],

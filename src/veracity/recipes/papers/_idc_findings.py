@@ -421,7 +421,7 @@ def _confidence_claims(found: Found) -> Iterator[Claim]:
 
 def people_claims(side: str, found: Found) -> Iterator[Claim]:
     where = LEARNT[side]
-    pairs = [d for d in found["differences"] if d["other"] in NAMES]
+    pairs = found["differences"]
     yield Claim(
         "Of the three truths, WGA agrees best with people.",
         verdict(all(map(_above, pairs)), any(map(_below, pairs))),
@@ -532,6 +532,7 @@ def notes(
             f"By stars: model and truths are learnt once more with {stars} as labels, and the sets "
             "of those that belong to one label are joined, as in the paper. A word has to lead all "
             "others then, those of like praise too, or (leading one label) any other, which can "
-            "put it on both sides. That model is tested on reviews that people did not mark."
+            "put it on both sides. That model is tested on reviews that people did not mark"
+            + (", which its truths are not learnt from." if validation else ".")
         )
     return tuple(found)

@@ -314,7 +314,7 @@ def people_agreement(
     # each person is a look of its own
     p = holm(resampling_tests(beyond[:, first : first + len(persons) - 1]))
     found["above_mutual_p"] = dict(zip(persons, p.tolist(), strict=False))
-    pairs = [("all", "wga", other) for other in names if other != "wga"]
+    pairs = [("all", "wga", other) for other in ("milp", "hybrid") if other in names]
     tests = pooled(resampled(of_person[:, :, -1], draws=test_draws, seed=seed))
     whole = pooled(of_person[:, :, -1].sum(axis=0))
     wga = names.index("wga")

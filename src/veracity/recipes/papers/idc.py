@@ -99,9 +99,7 @@ class Idc(Recipe):
         second = [(s, what) for what in ("hybrid", "wga", ANY) for s in sides]
         second = [(s, what) for s, what in second if what in work.sources(s)]
         found = order.done(work, first, second, said=" ".join, more=len(sides))
-        agreed = work.methods_judged(
-            order.workers, lambda news: order.watch(Within("methods", news))
-        )
+        agreed = work.methods_judged(order.workers, order.watch)
         total = len(found) + len(sides)
         order.watch(Step(len(found) + 1, total, "methods"))
         people = {}
@@ -137,11 +135,14 @@ class Idc(Recipe):
         stars = {e.id: e.label for e in fine}
         kept = (*parts.train, *parts.validation)
         belongs = {stars[e.id]: e.label for e in kept}
-        if len(belongs) < len(fine.labels) or any(belongs[stars[e.id]] != e.label for e in kept):
+        mixed = len(belongs) < len(fine.labels) or any(
+            belongs[stars[e.id]] != e.label for e in kept
+        )
+        if mixed or len(fine.labels) <= len(parts.train.labels):
             raise DataError(
-                f"{self.learn_from}: expected each {self.stars} ({', '.join(fine.labels)}) to go "
-                f"with one label ({', '.join(parts.train.labels)}), and some reviews of each. "
-                "Name another column as stars=…, or none"
+                f"{self.learn_from}: expected more {self.stars} ({', '.join(fine.labels)}) than "
+                f"labels ({', '.join(parts.train.labels)}), each to go with one label, and some "
+                "reviews of each. Give a file, and name another column of it as stars=…, or none"
             )
 
         def starred(part: Dataset) -> Dataset:
@@ -315,7 +316,7 @@ class _Work:
                 out=place / model,
                 seed=self.seed,
                 workers=workers,
-                watch=watch,
+                watch=_within(watch, f"methods, {model}"),
             )
             specs = {parse_spec(spec)[0]: spec for spec in found.run.explainers}
             agreed.append(Agreed.read(found.run, specs, agreement))
@@ -348,6 +349,10 @@ class _Work:
             )
 
         return self._once((side, "agreement"), settings, work)
+
+
+def _within(watch: Watcher, doing: str) -> Watcher:
+    return lambda news: watch(Within(doing, news))
 
 
 def strongest(sets: WordSets, train: Dataset, label: int) -> list[str]:
