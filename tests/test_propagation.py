@@ -516,11 +516,19 @@ class ByModules(nn.Module):
 
     def forward(self, values: Tensor) -> Tensor:
         best = [
-            activation(convolution(values).max(dim=2).values)
+            activation(first_of_equals(convolution(values)))
             for convolution, activation in zip(self.convolutions, self.activations, strict=True)
         ]
         found: Tensor = self.head(torch.cat(best, dim=1))
         return found
+
+
+def first_of_equals(matches: Tensor) -> Tensor:
+    """The largest match of each filter. N-grams can be alike, such as twice an unknown word and a
+    comma: rounding, which differs between machines, must not choose among them."""
+    later = 1e-9 * torch.arange(matches.shape[2])
+    place = (matches - later).argmax(dim=2, keepdim=True)
+    return matches.gather(2, place).squeeze(2)
 
 
 def peers_largest_difference(cnn: Any, reviews: Dataset, spec: str, peer: Any) -> float:
