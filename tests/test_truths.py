@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -567,6 +568,18 @@ def test_a_search_without_time_to_prove_tells_its_gap(monkeypatch: pytest.Monkey
     assert quick.bound <= exact.cost + 1e-6 <= quick.cost + 2e-6
     assert quick.gap == pytest.approx((quick.cost - quick.bound) / quick.cost)
     assert quick.gap < 0.2
+
+
+def test_a_solver_that_talks_is_not_heard(capfd: pytest.CaptureFixture[str]) -> None:
+    def talking(cover: Cover, seconds: float) -> Any:
+        os.write(1, b"from below Python\n")
+        return highs(cover, seconds)
+
+    print("before")
+    found, answer, _ = sets_of([("good film", 1), ("bad film", 0)], solver=talking)
+    print("after")
+    assert answer.proven and found[1] == {"good"}
+    assert capfd.readouterr().out == "before\nafter\n"
 
 
 def test_without_any_time_there_is_still_an_answer() -> None:

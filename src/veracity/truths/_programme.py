@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
@@ -136,12 +139,33 @@ def decisive_words(
         vocabulary=vocabulary,
         size_term=size_term,
     )
-    answer = covered(
-        cover, seconds=seconds, penalty=penalty * len(documents), rng=rng, solver=solver
-    )
+    with _solver_silent():
+        answer = covered(
+            cover, seconds=seconds, penalty=penalty * len(documents), rng=rng, solver=solver
+        )
     chosen = [columns[i] for i in np.flatnonzero(answer.chosen)]
     sets = tuple(frozenset(w for w, of in chosen if of == c) for c in range(n_labels))
     return sets, replace(answer, bare=tuple(sorted(order[i] for i in answer.bare)))
+
+
+@contextmanager
+def _solver_silent() -> Iterator[None]:
+    """HiGHS writes a line of its own now and then, below Python, where a program reads JSON."""
+    sys.stdout.flush()
+    try:
+        kept = os.dup(1)
+    except OSError:  # nothing is open there
+        yield
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 1)
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(kept, 1)
+        os.close(kept)
+        os.close(nowhere)
 
 
 def as_cover(
