@@ -24,6 +24,10 @@ class Explainer(Plugin, ABC):
     baseline: ClassVar[bool] = False
     """True for methods that look at nothing: what every other must beat."""
 
+    ceiling: ClassVar[bool] = False
+    """True for searches for the answer itself: they show what a test lets anybody reach, on part of
+    the texts, and compete with no method."""
+
     @property
     def stream(self) -> str:
         """Names the random numbers that the method draws. Methods that name the same put the same
