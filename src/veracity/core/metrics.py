@@ -81,6 +81,11 @@ class Metric(Plugin, ABC):
         """The quantities as these settings read them."""
         return self.quantities
 
+    def n_questions(self, n_features: int) -> int | None:
+        """How many questions the explanation of a text of so many words costs at most; None where
+        nobody knows."""
+        return None
+
     @abstractmethod
     def score(self, cases: Sequence[Case]) -> list[Row]:
         """One row per case; NaN where a quantity is not defined."""
@@ -105,6 +110,9 @@ class TruthMetric(Metric):
     @property
     def truth_kind(self) -> str | None:
         return self.truth
+
+    def n_questions(self, n_features: int) -> int | None:
+        return 0  # truths are told, not asked for
 
     def score(self, cases: Sequence[Case]) -> list[Row]:
         known = [self._masks(case.example) for case in cases]
