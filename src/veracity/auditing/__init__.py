@@ -22,7 +22,7 @@ from ..core.explainers import Explainer
 from ..core.files import sole_writer
 from ..core.inputs import Text
 from ..core.metrics import HidingMetric, Metric, Row
-from ..core.plugins import first_line, settings, split_specs
+from ..core.plugins import first_line, parse_spec, settings, split_specs
 from ..data import load_data
 from ..engine.asking import probabilities
 from ..engine.executors import Executor, Local
@@ -125,6 +125,7 @@ def audit(
     train: str | Path | Dataset | None = None,
     reliance: Mapping[str, Reliance] | None = None,
     profile: str = "recommended",
+    questions: int | None = None,
     ceiling: bool = True,
     sources: Mapping[str, str] | None = None,
     command: str = "",
@@ -135,6 +136,7 @@ def audit(
     `profile` sets what methods and metrics do where they are not told: as recommended here, as the
     papers print it (`paper`), or as their code does it (`released`).
     `train` is what methods that learn learn from; by default what each model was trained on.
+    `questions` is what methods that sample ask about a text, unless they name a number themselves.
     `reliance` tells of each model whether it must have used what was planted, where that was
     measured on more texts than these.
     `ceiling` has a search find, on part of the texts, what erasure lets anybody reach; it needs
@@ -145,7 +147,9 @@ def audit(
     folder = Path(out) if out else None
     models = _models(model)
     fitted = fit_labels(load_data(data), models)
-    chosen_explainers, skipped, lessons = _explainers(methods, models, train, seed, profile)
+    chosen_explainers, skipped, lessons = _explainers(
+        methods, models, train, seed, profile, questions
+    )
     chosen_metrics = _with_checks(_metrics(metrics, fitted, profile), fitted)
     ceilings = _ceilings(chosen_explainers, chosen_metrics, models) if ceiling else []
     if target == "gold" and not fitted.labelled:
@@ -300,12 +304,13 @@ def _explainers(
     train: str | Path | Dataset | None,
     seed: int,
     profile: str,
+    questions: int | None,
 ) -> tuple[list[Explainer], list[dict[str, str]], dict[str, Dataset]]:
     """The methods that at least one model supports, for which models each is left out, and what
     there is to learn of the others."""
     everything = methods == "all"
     asked = known_explainers.names() if everything else _each(methods)
-    made = [known_explainers.make(spec, profile) for spec in asked]
+    made = [_explainer(spec, profile, questions) for spec in asked]
     chosen = list({e.spec: e for e in made if not (everything and e.ceiling)}.values())
     if not chosen:
         raise PluginError("expected at least one method, got none")
@@ -327,6 +332,17 @@ def _explainers(
             for n, reason in left_out.items()
         ]
     return kept, skipped, {n: d for n, d in lessons.items() if isinstance(d, Dataset)}
+
+
+def _explainer(spec: str | Explainer, profile: str, questions: int | None) -> Explainer:
+    """A method at the number of questions that all get, unless it names one itself."""
+    made = known_explainers.make(spec, profile)
+    if questions is None or not isinstance(spec, str) or {*made.asks_by} & {*parse_spec(spec)[1]}:
+        return made
+    try:
+        return made.with_questions(questions)
+    except ValueError as error:
+        raise PluginError(f"{questions} questions for {spec}: {error}") from None
 
 
 def _to_be_taught(explainer: Explainer, train: str | Path | Dataset | None) -> bool:

@@ -87,6 +87,11 @@ class Metric(Plugin, ABC):
         """The settings under which it is run where nobody chose any, on data with such truths."""
         return (self,)
 
+    def n_questions(self, n_features: int) -> int | None:
+        """How many questions the explanation of a text of so many words costs at most; None where
+        nobody knows."""
+        return None
+
     @abstractmethod
     def score(self, cases: Sequence[Case]) -> list[Row]:
         """One row per case; NaN where a quantity is not defined."""
@@ -126,6 +131,9 @@ class TruthMetric(Metric):
     def variants(self, truth_kinds: Sequence[str]) -> tuple[Metric, ...]:
         kinds = [kind for kind in self.usual_truths if kind in truth_kinds]
         return tuple(replace(self, truth=kind) for kind in kinds) or (self,)
+
+    def n_questions(self, n_features: int) -> int | None:
+        return 0  # truths are told, not asked for
 
     def score(self, cases: Sequence[Case]) -> list[Row]:
         known = [self._masks(case.example) for case in cases]

@@ -41,6 +41,12 @@ class Search(Explainer):
                 f"beam={self.beam}, questions={self.questions}, exact={self.exact}"
             )
 
+    def n_questions(self, n_features: int) -> int | None:
+        if n_features <= self.exact:
+            return 2**n_features
+        # a step that begins within the bound is finished
+        return min(self.questions, self.beam * n_features**2) + self.beam * n_features
+
     def explain(
         self,
         model: Classifier,

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..core.inputs import Hiding
+from ..core.inputs import FloatArray, Hiding
 from ..core.metrics import Case, Metric, Quantity, Row
 from ..engine.asking import masked_probabilities
 
@@ -32,6 +32,9 @@ class Blank(Metric):
         "probability": Quantity("its probability"),
     }
 
+    def n_questions(self, n_features: int) -> int | None:
+        return len(WAYS)
+
     def score(self, cases: Sequence[Case]) -> list[Row]:
         if not cases:
             return []
@@ -44,7 +47,7 @@ class Blank(Metric):
         ]
 
 
-def _row(case: Case, blank: np.ndarray) -> Row:  # (ways, labels)
+def _row(case: Case, blank: FloatArray) -> Row:  # (ways, labels)
     whole = case.probabilities
     return {
         "moved": float(np.abs(blank - whole).sum(axis=1).max() / 2),

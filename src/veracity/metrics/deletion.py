@@ -54,6 +54,12 @@ class Deletion(HidingMetric):
         if not 0 < self.least <= 1:
             raise ValueError(f"expected the least share above 0 and up to 1, got {self.least}")
 
+    def n_questions(self, n_features: int) -> int | None:
+        if not n_features:
+            return 0
+        grid, counts, least = self._sizes(n_features)
+        return len({*grid[:-1], n_features - least}) + len({*grid[1:], *counts})
+
     def score(self, cases: Sequence[Case]) -> list[Row]:
         """All questions about all cases at once; what two of them share is asked once."""
         filled = [case for case in cases if case.attribution.input.n_features]

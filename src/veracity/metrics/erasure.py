@@ -64,6 +64,10 @@ class Erasure(HidingMetric):
         if not all(0 < ratio <= 1 for ratio in (self.ratio, *self.ratios)):
             raise ValueError("expected ratios above 0 and up to 1")
 
+    def n_questions(self, n_features: int) -> int | None:
+        ratios = (self.ratio, *self.ratios)
+        return 2 * len({count_from_ratio(r, n_features) for r in ratios}) + 1
+
     def score(self, cases: Sequence[Case]) -> list[Row]:
         """Two questions per ratio and case: the top words alone, and the text without them; and one
         without the first few."""
