@@ -24,7 +24,7 @@ class Blank(Metric):
     of_model: ClassVar[bool] = True
     quantities: ClassVar[Mapping[str, Quantity]] = {
         "moved": Quantity(
-            "half the sum of the changes of all labels' probabilities when every word is hidden, by "
+            "half the sum of the changes of all probabilities when every word is hidden, by "
             "the way of hiding that moves them most"
         ),
         "changed": Quantity("whether the answer is another one then", share=True),
