@@ -314,6 +314,12 @@ def _explainers(
     chosen = list({e.spec: e for e in made if not (everything and e.ceiling)}.values())
     if not chosen:
         raise PluginError("expected at least one method, got none")
+    for named in chosen:
+        if named.ceiling:
+            raise PluginError(
+                f"{named.spec} is no method to be tested: it looks for what erasure rewards, and is "
+                "run beside methods to show what is possible. Leave it out"
+            )
     learners = [e for e in chosen if _to_be_taught(e, train)]
     able = {n: m for n, m in models.items() if any(isinstance(m, e.needs) for e in learners)}
     lessons = lessons_on(able, train, seed=seed)
