@@ -23,7 +23,7 @@ from ..core.files import sole_writer
 from ..core.inputs import Text
 from ..core.metrics import Metric, Row, TruthMetric
 from ..core.plugins import first_line, settings, split_specs
-from ..data import load_data
+from ..data import Source, load_data
 from ..engine.asking import probabilities
 from ..engine.executors import Executor, Local
 from ..explainers import explainers as known_explainers
@@ -106,7 +106,7 @@ class Audit:
 
 def audit(
     model: Any,
-    data: str | Path | Dataset,
+    data: Source,
     methods: str | Sequence[str | Explainer] = "all",
     metrics: str | Sequence[str | Metric] = "all",
     *,
