@@ -17,12 +17,12 @@ import numpy as np
 from ..core.changes import DECOY, PLANTED
 from ..core.classifiers import Classifier, abilities, ability_name
 from ..core.errors import DataError, PluginError
-from ..core.examples import Dataset
+from ..core.examples import UNLABELLED, Dataset
 from ..core.explainers import Explainer
 from ..core.files import sole_writer
 from ..core.inputs import Text
 from ..core.metrics import Metric, Row, TruthMetric
-from ..core.plugins import first_line, settings, split_specs
+from ..core.plugins import blamed_on, first_line, settings, split_specs
 from ..data import Source, load_data
 from ..engine.asking import probabilities
 from ..engine.executors import Executor, Local
@@ -34,10 +34,11 @@ from ..results.guarantees import reliance as reliance_on
 from ..results.run import Run, is_whole, slug
 from ..results.standings import Standing, standings
 from ..results.verdicts import Verdict, verdicts
-from .explaining import Target, check_ability, explain
+from .explaining import Target, check_ability, explain, wanted_target
 from .jobs import Progress, Work, batches_of, carry_out
 from .labels import fit_labels
 from .learning import Lesson, check_lesson, lessons_on
+from .learning import fitted as fitted_on
 
 __all__ = [
     "Audit",
@@ -134,6 +135,7 @@ def audit(
     fitted = fit_labels(load_data(data), models)
     chosen_explainers, skipped, lessons = _explainers(methods, models, train, seed, profile)
     chosen_metrics = _metrics(metrics, fitted, profile)
+    target = wanted_target(target, [label for label in fitted.labels if label != UNLABELLED])
     if target == "gold" and not fitted.labelled:
         raise DataError(
             f"{fitted.name} has no labels to explain. Leave --target out: then what the model "
@@ -193,7 +195,7 @@ def audit(
         run = Run.start(place, asked, fitted)
         batches = batches_of(fitted, size)
         learnt = {
-            (name, e.spec): e.fitted(models[name], lesson)
+            (name, e.spec): fitted_on(e, models[name], lesson)
             for name, lesson in lessons.items()
             for e in chosen_explainers
             if _to_be_taught(e, train) and isinstance(models[name], e.needs)
@@ -388,7 +390,8 @@ def _summaries(run: Run, metrics: Sequence[Metric]) -> dict[str, Any]:
     by_spec = {m.spec: m for m in metrics}
     found: dict[str, Any] = {}
     for (model, explainer, metric), examples in rows.items():
-        summary: Row = by_spec[metric].summary(list(examples.values()))
+        with blamed_on(by_spec[metric]):
+            summary: Row = by_spec[metric].summary(list(examples.values()))
         place = found.setdefault(model, {}).setdefault(explainer, {})
         place[metric] = {k: None if np.isnan(v) else float(v) for k, v in summary.items()}
     return found
