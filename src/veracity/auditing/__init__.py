@@ -17,13 +17,13 @@ import numpy as np
 from ..core.changes import DECOY, PLANTED
 from ..core.classifiers import Classifier, abilities, ability_name
 from ..core.errors import DataError, PluginError
-from ..core.examples import Dataset
+from ..core.examples import UNLABELLED, Dataset
 from ..core.explainers import Explainer
 from ..core.files import sole_writer
 from ..core.inputs import Text
 from ..core.metrics import HidingMetric, Metric, Row
-from ..core.plugins import first_line, parse_spec, settings, split_specs
-from ..data import load_data
+from ..core.plugins import blamed_on, first_line, parse_spec, settings, split_specs
+from ..data import Source, load_data
 from ..engine.asking import probabilities
 from ..engine.executors import Executor, Local
 from ..explainers import explainers as known_explainers
@@ -37,10 +37,11 @@ from ..results.guarantees import reliance as reliance_on
 from ..results.run import Run, is_whole, slug
 from ..results.standings import Standing, standings
 from ..results.verdicts import Verdict, verdicts
-from .explaining import Target, check_ability, explain
+from .explaining import Target, check_ability, explain, wanted_target
 from .jobs import Progress, Work, batches_of, carry_out, part_of
 from .labels import fit_labels
 from .learning import Lesson, check_lesson, lessons_on
+from .learning import fitted as fitted_on
 
 __all__ = [
     "Audit",
@@ -112,7 +113,7 @@ class Audit:
 
 def audit(
     model: Any,
-    data: str | Path | Dataset,
+    data: Source,
     methods: str | Sequence[str | Explainer] = "all",
     metrics: str | Sequence[str | Metric] = "all",
     *,
@@ -152,6 +153,7 @@ def audit(
     )
     chosen_metrics = _with_checks(_metrics(metrics, fitted, profile), fitted)
     ceilings = _ceilings(chosen_explainers, chosen_metrics, models) if ceiling else []
+    target = wanted_target(target, [label for label in fitted.labels if label != UNLABELLED])
     if target == "gold" and not fitted.labelled:
         raise DataError(
             f"{fitted.name} has no labels to explain. Leave --target out: then what the model "
@@ -215,7 +217,7 @@ def audit(
         run = Run.start(place, asked, fitted)
         batches = batches_of(fitted, size)
         learnt = {
-            (name, e.spec): e.fitted(models[name], lesson)
+            (name, e.spec): fitted_on(e, models[name], lesson)
             for name, lesson in lessons.items()
             for e in chosen_explainers
             if _to_be_taught(e, train) and isinstance(models[name], e.needs)
@@ -446,7 +448,8 @@ def _summaries(run: Run, metrics: Sequence[Metric]) -> dict[str, Any]:
     by_spec = {m.spec: m for m in metrics}
     found: dict[str, Any] = {}
     for (model, explainer, metric), examples in rows.items():
-        summary: Row = by_spec[metric].summary(list(examples.values()))
+        with blamed_on(by_spec[metric]):
+            summary: Row = by_spec[metric].summary(list(examples.values()))
         place = found.setdefault(model, {}).setdefault(explainer, {})
         place[metric] = {k: None if np.isnan(v) else float(v) for k, v in summary.items()}
     return found

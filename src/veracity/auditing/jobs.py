@@ -17,6 +17,7 @@ from ..core.examples import Dataset, Example
 from ..core.explainers import Explainer
 from ..core.inputs import FloatArray
 from ..core.metrics import Case, Metric
+from ..core.plugins import blamed_on
 from ..engine.asking import probabilities
 from ..engine.batches import mixed
 from ..engine.executors import Executor
@@ -157,7 +158,7 @@ class Work:
         else:
             answers = self._answers(job, examples)
             gold = [e.label for e in examples]
-            targets = chosen_targets(self.target, answers, gold, answers.shape[1])
+            targets = chosen_targets(self.target, answers, gold)
             started = time.perf_counter()
             with counting() as tally:
                 found = attributions(
@@ -207,9 +208,9 @@ class Work:
             for metric, part in missing:
                 # metrics ask much the same of different methods; methods themselves do not share,
                 # or the one that comes first would seem the slowest
-                with remembering(self.memory):
+                with remembering(self.memory), blamed_on(metric):
                     rows = metric.score(cases)
-                named = [(e.id, row) for e, row in zip(examples, rows, strict=True)]
+                    named = [(e.id, row) for e, row in zip(examples, rows, strict=True)]
                 self.run.write_scores(part, job.model, explainer, metric.spec, named)
         return len(missing), len(parts) - len(missing)
 

@@ -24,7 +24,7 @@ from .options import (
     Train,
     TrainLayout,
 )
-from .reading import FileOptions, ModelOptions, part_of, short_names, training_data, wanted_target
+from .reading import FileOptions, ModelOptions, part_of, short_names, training_data
 from .showing import Bars, print_json, stderr, stdout
 
 
@@ -85,7 +85,6 @@ def audit(
     models = {
         name: service.model(source, file.labels, cache=answers) for name, source in names.items()
     }
-    first = next(iter(models.values()))
     with Bars(as_json) as shown:
         result = run_audit(
             models,
@@ -93,7 +92,7 @@ def audit(
             methods or "all",
             metrics or "all",
             out=folder,
-            target=target if target == "gold" else wanted_target(target, first.labels),
+            target=target,
             seed=seed,
             workers=workers,
             train=training_data(train, replace(file, layout=train_layout), seed),

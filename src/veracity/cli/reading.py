@@ -148,18 +148,6 @@ def short_names(sources: list[str]) -> dict[str, str]:
     return named
 
 
-def wanted_target(target: str, labels: tuple[str, ...]) -> str | int:
-    from ..core.plugins import nearest
-
-    if target == "predicted":
-        return target
-    if target in labels:
-        return labels.index(target)
-    if target.isdecimal() and int(target) < len(labels):
-        return int(target)
-    raise PluginError(f"no label is called {target!r}: {nearest(target, labels)}")
-
-
 def numbers(option: str, text: str) -> tuple[float, ...]:
     try:
         return tuple(float(part) for part in text.split(",") if part.strip())
