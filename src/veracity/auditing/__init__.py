@@ -35,7 +35,7 @@ from ..results.run import Run, is_whole, slug
 from ..results.standings import Standing, standings
 from ..results.verdicts import Verdict, verdicts
 from .explaining import Target, check_ability, explain
-from .jobs import Progress, Work, batches_of, carry_out
+from .jobs import Progress, Work, batches_of, carry_out, part_of
 from .labels import fit_labels
 from .learning import Lesson, check_lesson, lessons_on
 
@@ -120,6 +120,7 @@ def audit(
     reliance: Mapping[str, Reliance] | None = None,
     profile: str = "recommended",
     questions: int | None = None,
+    second_draw: bool = True,
     watch: Callable[[Progress], None] = lambda _: None,
 ) -> Audit:
     """Runs methods on a model (or several by name) and tests them; given again, it resumes.
@@ -128,6 +129,8 @@ def audit(
     papers print it (`paper`), or as their code does it (`released`).
     `train` is what methods that learn learn from; by default what each model was trained on.
     `questions` is what methods that sample ask about a text, unless they name a number themselves.
+    `second_draw` has methods that draw explain part of the texts once more, which shows how much of
+    their scores is noise.
     `reliance` tells of each model whether it must have used what was planted, where that was
     measured on more texts than these.
     """
@@ -202,7 +205,8 @@ def audit(
             for e in chosen_explainers
             if _to_be_taught(e, train) and isinstance(models[name], e.needs)
             # what is written already need not be learnt again
-            if not all(is_whole(run.attribution_part(name, e.spec, b)) for b in range(len(batches)))
+            if e.draws
+            or not all(is_whole(run.attribution_part(name, e.spec, b)) for b in range(len(batches)))
         }
         work = Work(
             run,
@@ -215,6 +219,8 @@ def audit(
             seed,
             learnt,
             unforced=frozenset(n for n, r in trusted.items() if r is not None and not r.forced),
+            part=part_of(fitted, seed),
+            second_draw=second_draw,
         )
         computed, reused = carry_out(work, executor or Local(workers), skipped, watch)
         run.write_summaries(_summaries(run, chosen_metrics))
