@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -140,6 +140,11 @@ class Run:
     def _part(self, kind: str, *keys: str | int) -> Path:
         *folders, last = [f"{k:05d}" if isinstance(k, int) else slug(k) for k in keys]
         return self.folder.joinpath(kind, *folders, f"{last}.parquet")
+
+    @property
+    def second_draw(self) -> Run:
+        """Part of the texts, explained with other random numbers by methods that draw."""
+        return replace(self, folder=self.folder / "second_draw")
 
     def prediction_part(self, model: str, batch: int) -> Path:
         return self._part("predictions", model, batch)
