@@ -101,7 +101,7 @@ def test_no_second_draw_where_it_is_not_wanted(
     bag: WordWeights, texts: Dataset, tmp_path: Path
 ) -> None:
     some = texts.select(range(4))
-    found = audit(bag, some, METHODS, "erasure", out=tmp_path / "r", second_draw=False)
+    found = audit(bag, some, METHODS, "erasure", out=tmp_path / "r", extras=False)
     assert not found.run.second_draw.folder.exists()
 
 

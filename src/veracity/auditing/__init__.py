@@ -137,9 +137,9 @@ def audit(
     `questions` is what methods that sample ask about a text, unless they name a number themselves.
     `reliance` tells of each model whether it must have used what was planted, where that was
     measured on more texts than these.
-    `extras` are done on part of the texts: methods that draw explain them once more, which shows how
-    much of their scores is noise; and where methods are compared with chance, a search finds what
-    erasure lets anybody reach, unless questions cost money.
+    `extras` are done on part of the texts: methods that draw explain them once more, which shows
+    how much of their scores is noise; and where methods are compared with chance, a search finds
+    what erasure lets anybody reach, unless questions cost money.
     `sources` says by model where it came from and `command` what was typed, without secrets, so
     that the report can say how to go on.
     """
@@ -185,6 +185,7 @@ def audit(
             m.spec: {
                 "settings": _plain(settings(m)),
                 "purpose": m.purpose,
+                "quality": m.quality,
                 "about": first_line(type(m)),
                 "of_model": m.of_model,
                 "code": _code(type(m)),
@@ -319,8 +320,8 @@ def _explainers(
     for named in chosen:
         if named.ceiling:
             raise PluginError(
-                f"{named.spec} is no method to be tested: it looks for what erasure rewards, and is "
-                "run beside methods to show what is possible. Leave it out"
+                f"{named.spec} is no method to be tested: it looks for what erasure rewards, and "
+                "is run beside methods to show what is possible. Leave it out"
             )
     learners = [e for e in chosen if _to_be_taught(e, train)]
     able = {n: m for n, m in models.items() if any(isinstance(m, e.needs) for e in learners)}

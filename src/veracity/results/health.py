@@ -91,8 +91,8 @@ class Health:
         if self.fault or self.p_dealt is None or self.p_dealt <= LEVEL:
             return ""
         return (
-            f"{self.texts} texts do not show that the model is right oftener than its answers would "
-            f"be if dealt out at random ({self.dealt:.3f}): bring more labelled texts, or mend it"
+            f"{self.texts} texts do not show that the model is right oftener than its answers "
+            f"would be if dealt out at random ({self.dealt:.3f}): bring more labelled texts, or mend it"
         )
 
 

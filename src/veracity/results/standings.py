@@ -83,6 +83,7 @@ class Standing:
     """On how many texts."""
     where: str = ""
     """How words are hidden, where the metric hides any."""
+    quality: str = "faithfulness"
 
     @property
     def chance(self) -> Entry | None:
@@ -110,6 +111,7 @@ class Column:
     ceiling: FloatArray | None = None
     """The best that a search found, NaN where none was made. (examples,)"""
     where: str = ""
+    quality: str = "faithfulness"
 
 
 def standings(run: Run) -> list[Standing]:
@@ -235,6 +237,7 @@ def columns_of(run: Run, table: pa.Table, model: str) -> list[Column]:
                     families,
                     _ceiling(run, rows, ids, values, info),
                     WHERE.get(about["settings"].get("hiding"), ""),
+                    about.get("quality", "faithfulness"),
                 )
             )
     return columns
@@ -387,6 +390,7 @@ def _standing(column: Column, tested: _Tested | None, chance: Sequence[str]) -> 
         ceiling=ceiling if len(searched) else None,
         searched=len(searched),
         where=column.where,
+        quality=column.quality,
     )
 
 

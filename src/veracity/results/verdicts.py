@@ -35,6 +35,7 @@ class Verdict:
     """Methods that no test of this purpose tells apart from the best."""
     disagree: bool = False
     """Whether no method is best or tied in all tests of this purpose."""
+    quality: str = "faithfulness"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,6 +142,7 @@ def _verdict(tests: Sequence[Standing], state: Health | None, costs: Costs) -> V
         use,
         tied,
         disagree,
+        first.quality,
     )
 
 
@@ -176,8 +178,8 @@ def _chance_sentence(tests: Sequence[Standing]) -> str:
     if few:
         k = max(s.chance_comparisons for s in few)
         return (
-            f"{best.n} texts are too few for {k} comparisons with random scores: no result, however "
-            f"clear, could be told from luck. Give at least {texts_needed(k)} texts"
+            f"{best.n} texts are too few for {k} comparisons with random scores: no result, "
+            f"however clear, could be told from luck. Give at least {texts_needed(k)} texts"
             + _ahead(few[0])
             + "."
         )
@@ -241,7 +243,7 @@ def _how_sure(tests: Sequence[Standing], use: str, tied: Sequence[str], disagree
     useless = {
         e.method for s in tests for e in s.entries if e.better_than_chance is False and e.n
     } - {use}
-    late = [m for m in _in_order(tests, useless)]
+    late = _in_order(tests, useless)
     if late:
         said += f" Not shown to beat random scores in every test: {listed(late)}."
     if not any(e.is_chance for s in tests for e in s.entries):
@@ -279,7 +281,7 @@ def _recommended(
     sentence = (
         f"Use {_with_questions(method, state.model, costs)} to {listed([v.purpose for v in fits])}."
     )
-    sentence += "".join(f" To {v.purpose}, {v.use} does better." for v in others)
+    sentence += "".join(f" To {v.purpose}, {v.use} does better{_but(v)}." for v in others)
     cautions += [
         f"tests disagree on what is best to {v.purpose}: see below" for v in advised if v.disagree
     ]
@@ -299,20 +301,29 @@ def _recommended(
 
 
 def _best_overall(model: str, advised: Sequence[Verdict], costs: Costs) -> str:
-    """The method that is best or tied for most purposes; then the one most often best; then the
-    quicker one."""
+    """The method that is best or tied for most purposes, those first that tell whether it is true of
+    the model; then the one most often best; then the quicker one."""
     methods = {m for v in advised if v.use for m in (v.use, *v.tied)}
 
-    def rank(method: str) -> tuple[int, int, float, str]:
+    def rank(method: str) -> tuple[int, int, int, float, str]:
         cost = costs.get((model, method))
+        fits = [v for v in advised if method in (v.use, *v.tied)]
         return (
-            -sum(method in (v.use, *v.tied) for v in advised),
+            -sum(v.quality == "faithfulness" for v in fits),
+            -len(fits),
             -sum(method == v.use for v in advised),
             0.0 if cost is None else cost.seconds / cost.examples,
             method,
         )
 
     return min(methods, key=rank)
+
+
+def _but(verdict: Verdict) -> str:
+    """What doing better does not mean."""
+    if verdict.quality != "plausibility":
+        return ""
+    return " (that it names the words people would does not mean that the model used them)"
 
 
 def _effect(run: Run, found: Sequence[Standing], method: str) -> str:
