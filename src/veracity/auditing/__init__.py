@@ -56,9 +56,6 @@ __all__ = [
 KNOWN_ANSWERS = 16
 """So many answers are kept to notice that a model has changed under its name."""
 
-PART = 40
-"""On so many texts a search shows what is possible, and methods that draw are drawn again."""
-
 MOST_PARTS = 100
 """A method's explanations are written in at most so many parts."""
 
@@ -127,7 +124,7 @@ def audit(
     reliance: Mapping[str, Reliance] | None = None,
     profile: str = "recommended",
     questions: int | None = None,
-    ceiling: bool = True,
+    extras: bool = True,
     redo: str | Sequence[str] = (),
     sources: Mapping[str, str] | None = None,
     command: str = "",
@@ -141,8 +138,9 @@ def audit(
     `questions` is what methods that sample ask about a text, unless they name a number themselves.
     `reliance` tells of each model whether it must have used what was planted, where that was
     measured on more texts than these.
-    `ceiling` has a search find, on part of the texts, what erasure lets anybody reach; it needs
-    methods that are compared with chance, and is left out where questions cost money.
+    `extras` are done on part of the texts: methods that draw explain them once more, which shows
+    how much of their scores is noise; and where methods are compared with chance, a search finds
+    what erasure lets anybody reach, unless questions cost money.
     `redo` names methods whose parts of an earlier call are thrown away and computed anew.
     `sources` says by model where it came from and `command` what was typed, without secrets, so
     that the report can say how to go on.
@@ -154,7 +152,7 @@ def audit(
         methods, models, train, seed, profile, questions
     )
     chosen_metrics = _with_checks(_metrics(metrics, fitted, profile), fitted)
-    ceilings = _ceilings(chosen_explainers, chosen_metrics, models) if ceiling else []
+    ceilings = _ceilings(chosen_explainers, chosen_metrics, models) if extras else []
     target = wanted_target(target, [label for label in fitted.labels if label != UNLABELLED])
     if target == "gold" and not fitted.labelled:
         raise DataError(
@@ -189,6 +187,7 @@ def audit(
             m.spec: {
                 "settings": _plain(settings(m)),
                 "purpose": m.purpose,
+                "quality": m.quality,
                 "about": first_line(type(m)),
                 "of_model": m.of_model,
                 "code": _code(type(m)),
@@ -224,7 +223,8 @@ def audit(
             for e in chosen_explainers
             if _to_be_taught(e, train) and isinstance(models[name], e.needs)
             # what is written already need not be learnt again
-            if not all(is_whole(run.attribution_part(name, e.spec, b)) for b in range(len(batches)))
+            if e.draws
+            or not all(is_whole(run.attribution_part(name, e.spec, b)) for b in range(len(batches)))
         }
         work = Work(
             run,
@@ -238,7 +238,8 @@ def audit(
             learnt,
             unforced=frozenset(n for n, r in trusted.items() if r is not None and not r.forced),
             ceilings=ceilings,
-            part=part_of(fitted, PART, seed=seed),
+            part=part_of(fitted, seed),
+            again=extras,
         )
         computed, reused = carry_out(work, executor or Local(workers), skipped, watch)
         run.write_summaries(_summaries(run, chosen_metrics))
@@ -318,6 +319,12 @@ def _explainers(
     chosen = list({e.spec: e for e in made if not (everything and e.ceiling)}.values())
     if not chosen:
         raise PluginError("expected at least one method, got none")
+    for named in chosen:
+        if named.ceiling:
+            raise PluginError(
+                f"{named.spec} is no method to be tested: it looks for what erasure rewards, and "
+                "is run beside methods to show what is possible. Leave it out"
+            )
     learners = [e for e in chosen if _to_be_taught(e, train)]
     able = {n: m for n, m in models.items() if any(isinstance(m, e.needs) for e in learners)}
     lessons = lessons_on(able, train, seed=seed)

@@ -68,16 +68,20 @@ def attributions(
     targets: Sequence[int],
     names: Sequence[str],
     seed: int,
+    *,
+    second: bool = False,
 ) -> list[Attribution]:
-    """A batch of checked explanations, each drawn from a generator of its own name."""
+    """A batch of checked explanations, each drawn from a generator of its own name; a second draw
+    from another."""
     spec = explainer.spec
+    more = ("second draw",) if second else ()
     some = [i for i, text in enumerate(inputs) if text.n_features]
     with blamed_on(explainer):
         found = explainer.explain(
             model,
             [inputs[i] for i in some],
             [targets[i] for i in some],
-            [generator(seed, explainer.stream, names[i]) for i in some],
+            [generator(seed, explainer.stream, names[i], *more) for i in some],
         )
         if len(found) != len(some):
             raise ValueError(f"expected {len(some)} explanations, one per text; got {len(found)}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -37,9 +37,12 @@ class Progress:
     doing: str
 
 
-def batches_of(data: Dataset, size: int) -> list[list[int]]:
-    """Places of examples of like length; twins stay with their originals, however many there are,
-    for metrics that compare them."""
+PART = 40
+"""On so many texts is done what would be too dear on all: second draws, searches for a ceiling."""
+
+
+def families(data: Dataset) -> dict[str, list[int]]:
+    """Places of texts that belong together: an original and all its twins, by a name of theirs."""
     above: dict[str, str] = {}
 
     def root(one: str) -> str:
@@ -54,6 +57,29 @@ def batches_of(data: Dataset, size: int) -> list[list[int]]:
     groups: dict[str, list[int]] = {}
     for i, e in enumerate(data):
         groups.setdefault(root(e.id), []).append(i)
+    return groups
+
+
+def drawn_families(data: Dataset, seed: int) -> list[list[int]]:
+    """The families in an order drawn by name, so that it depends on no other text: of fewer texts,
+    the first are the same."""
+    groups = families(data)
+    return [groups[k] for k in sorted(groups, key=lambda k: generator(seed, "order", k).random())]
+
+
+def part_of(data: Dataset, seed: int) -> frozenset[str]:
+    """The texts on which is done what would be too dear on all."""
+    chosen: list[int] = []
+    for group in drawn_families(data, seed):
+        if not chosen or len(chosen) + len(group) <= PART:
+            chosen += group
+    return frozenset(data.examples[i].id for i in chosen)
+
+
+def batches_of(data: Dataset, size: int) -> list[list[int]]:
+    """Places of examples of like length; twins stay with their originals, however many there are,
+    for metrics that compare them."""
+    groups = families(data)
     longest = {k: max(data.examples[i].input.n_features for i in g) for k, g in groups.items()}
     batches: list[list[int]] = [[]]
     for key in sorted(groups, key=lambda k: (longest[k], groups[k])):
@@ -74,12 +100,6 @@ def with_originals(cases: Sequence[Case]) -> list[Case]:
     ]
 
 
-def part_of(data: Dataset, most: int, *, seed: int) -> frozenset[str]:
-    """The ids of so many texts, drawn by id: neither order nor company matters."""
-    drawn = sorted(data, key=lambda e: (generator(seed, "part", e.id).random(), e.id))
-    return frozenset(e.id for e in drawn[:most])
-
-
 @dataclass(frozen=True)
 class _Job:
     """One batch of one model: its predictions, or one method's explanations and their scores."""
@@ -87,6 +107,8 @@ class _Job:
     model: str
     batch: int
     explainer: int | None = None
+    second: bool = False
+    """Whether with other random numbers, to see how far they matter."""
 
 
 @dataclass(frozen=True)
@@ -115,27 +137,60 @@ class Work:
     ceilings: Sequence[Explainer] = ()
     """Searches for what a test lets anybody reach; done on part of the texts."""
     part: frozenset[str] = frozenset()
-    """The ids of these texts."""
+    """The texts on which is done what would be too dear on all."""
+    again: bool = True
+    """Whether methods that draw explain these texts once more, with other random numbers."""
     memory: Memory = field(default_factory=Memory)
 
     def __call__(self, job: _Job) -> _Done:
-        examples = [self.data.examples[i] for i in self.batches[job.batch]]
-        if job.explainer is None:
-            return self._predict(job, examples)
-        if job.explainer >= len(self.explainers):
-            examples = [e for e in examples if e.id in self.part]
-        return self._explain(job, examples)
+        examples = self._examples(job)
+        steps = self._predict if job.explainer is None else self._explain
+        return steps(job, examples)
 
     @property
     def all_explainers(self) -> list[Explainer]:
         """What a job's number of an explainer counts: methods, then ceilings."""
         return [*self.explainers, *self.ceilings]
 
-    def searched(self, model: str, batch: int) -> bool:
-        """Whether ceilings look at any text of a batch; never where questions cost money."""
-        if getattr(self.models[model], "costly", False):
-            return False
-        return any(self.data.examples[i].id in self.part for i in self.batches[batch])
+    def to_do(self, left_out: Collection[tuple[str, str]]) -> list[list[_Job]]:
+        """First all predictions, which name the labels to explain, then all explanations, then
+        what the rest can do without."""
+        places = mixed(len(self.batches))
+        # a batch goes through all methods before the next: what metrics ask about it is remembered,
+        # and from what is done can be told how long the rest will take
+        explain = [
+            _Job(model, b, i)
+            for model in self.models
+            for b in places
+            for i, explainer in enumerate(self.all_explainers)
+            if (model, explainer.spec) not in left_out
+        ]
+        again = [
+            replace(job, second=True)
+            for job in explain
+            if self.again and drawn_again(self._named(job))
+        ]
+        return [
+            [_Job(model, b) for model in self.models for b in places],
+            [job for job in explain if not self._named(job).ceiling],
+            [
+                job
+                for job in explain
+                if self._named(job).ceiling and self._examples(job)
+                # where questions cost money, what is possible is not looked for
+                if not getattr(self.models[job.model], "costly", False)
+            ],
+            [job for job in again if self._examples(job)],
+        ]
+
+    def _examples(self, job: _Job) -> list[Example]:
+        every = [self.data.examples[i] for i in self.batches[job.batch]]
+        if job.explainer is None or not (job.second or self._named(job).ceiling):
+            return every
+        return [e for e in every if e.id in self.part]
+
+    def _run(self, job: _Job) -> Run:
+        return self.run.second_draw if job.second else self.run
 
     def _predict(self, job: _Job, examples: list[Example]) -> _Done:
         path = self.run.prediction_part(job.model, job.batch)
@@ -150,7 +205,8 @@ class Work:
 
     def _explain(self, job: _Job, examples: list[Example]) -> _Done:
         explainer = self._explainer(job)
-        path = self.run.attribution_part(job.model, explainer.spec, job.batch)
+        run = self._run(job)
+        path = run.attribution_part(job.model, explainer.spec, job.batch)
         inputs = [e.input for e in examples]
         computed = 0
         if is_whole(path):
@@ -168,10 +224,11 @@ class Work:
                     targets,
                     [e.id for e in examples],
                     self.seed,
+                    second=job.second,
                 )
             cost = (time.perf_counter() - started, float(tally.questions))
             pairs = list(zip(examples, found, strict=True))
-            self.run.write_attributions(path, job.model, explainer.spec, pairs, cost)
+            run.write_attributions(path, job.model, explainer.spec, pairs, cost)
             computed = 1
         scored, reused = self._score(job, explainer.spec, examples, found, of_model=False)
         return _Done(job, computed + scored, reused + 1 - computed)
@@ -186,15 +243,17 @@ class Work:
         of_model: bool,
     ) -> tuple[int, int]:
         """Writes the scores that are missing; how many parts were computed and how many reused."""
-        ceiling = job.explainer is not None and job.explainer >= len(self.explainers)
+        ceiling = job.explainer is not None and self._named(job).ceiling
         metrics = [
             m
             for m in self.metrics
             if m.of_model == of_model
             and (not ceiling or any(q.searched for q in m.judged.values()))
+            and (m.usual or not job.second)
             and not (job.model in self.unforced and m.truth_kind in (PLANTED, DECOY))
         ]
-        parts = [self.run.score_part(job.model, explainer, m.spec, job.batch) for m in metrics]
+        run = self._run(job)
+        parts = [run.score_part(job.model, explainer, m.spec, job.batch) for m in metrics]
         missing = [(m, part) for m, part in zip(metrics, parts, strict=True) if not is_whole(part)]
         if missing:
             model = self.models[job.model]
@@ -211,12 +270,15 @@ class Work:
                 with remembering(self.memory), blamed_on(metric):
                     rows = metric.score(cases)
                     named = [(e.id, row) for e, row in zip(examples, rows, strict=True)]
-                self.run.write_scores(part, job.model, explainer, metric.spec, named)
+                run.write_scores(part, job.model, explainer, metric.spec, named)
         return len(missing), len(parts) - len(missing)
 
-    def _explainer(self, job: _Job) -> Explainer:
+    def _named(self, job: _Job) -> Explainer:
         assert job.explainer is not None
-        named = self.all_explainers[job.explainer]
+        return self.all_explainers[job.explainer]
+
+    def _explainer(self, job: _Job) -> Explainer:
+        named = self._named(job)
         return self.fitted.get((job.model, named.spec), named)
 
     def _again(self, job: _Job, example: Example, target: int) -> Attribution:
@@ -227,6 +289,7 @@ class Work:
             [target],
             [example.id],
             self.seed,
+            second=job.second,
         )
         return found
 
@@ -244,29 +307,22 @@ class Work:
         ]
 
 
+def drawn_again(explainer: Explainer) -> bool:
+    """Whether a second draw tells something of a method; of random scores it does not."""
+    return explainer.draws and not explainer.baseline and not explainer.ceiling
+
+
 def carry_out(
     work: Work,
     executor: Executor,
     skipped: Sequence[Mapping[str, str]],
     watch: Callable[[Progress], None],
 ) -> tuple[int, int]:
-    """First all predictions, which name the labels to explain, then all explanations."""
-    left_out = {(s["model"], s["explainer"]) for s in skipped}
-    places = mixed(len(work.batches))
-    predict = [_Job(model, b) for model in work.models for b in places]
-    # a batch goes through all methods before the next: what metrics ask about it is remembered,
-    # and from what is done can be told how long the rest will take
-    explain_jobs = [
-        _Job(model, b, i)
-        for model in work.models
-        for b in places
-        for i, explainer in enumerate(work.all_explainers)
-        if (model, explainer.spec) not in left_out
-        if i < len(work.explainers) or work.searched(model, b)
-    ]
-    total = len(predict) + len(explain_jobs)
+    """All jobs in their order; how many parts were computed and how many were there already."""
+    stages = work.to_do({(s["model"], s["explainer"]) for s in skipped})
+    total = sum(map(len, stages))
     done = computed = reused = 0
-    for jobs in (predict, explain_jobs):
+    for jobs in stages:
         for result in executor.map(work, jobs):
             done += 1
             computed += result.computed
@@ -275,5 +331,6 @@ def carry_out(
             what = (
                 "predictions" if job.explainer is None else work.all_explainers[job.explainer].spec
             )
-            watch(Progress(done, total, f"{job.model}: {what}"))
+            again = ", a second draw" if job.second else ""
+            watch(Progress(done, total, f"{job.model}: {what}{again}"))
     return computed, reused

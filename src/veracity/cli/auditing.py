@@ -208,6 +208,8 @@ def tell_audit(
 ) -> None:
     from dataclasses import asdict
 
+    from ..results.sampling import noise, own_errors
+
     if as_json:
         print_json(
             {
@@ -216,6 +218,8 @@ def tell_audit(
                 "pages": [str(page) for page in pages],
                 "verdicts": [asdict(v) for v in result.verdicts],
                 "standings": [_standing_json(s) for s in result.standings],
+                "noise": [_noise_json(n) for n in noise(result.run)],
+                "own_errors": [asdict(e) for e in own_errors(result.run)],
                 "models": {m: s.get("", {}) for m, s in result.run.summaries().items()},
                 "computed": result.computed,
                 "reused": result.reused,
@@ -232,6 +236,13 @@ def tell_audit(
     console.print(f"\nReport: {report}", markup=False, soft_wrap=True)
     for page in pages:
         console.print(f"Pairs: {page}", markup=False, soft_wrap=True)
+
+
+def _noise_json(found: Any) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    derived = ("share", "standard_error", "reach")
+    return asdict(found) | {name: getattr(found, name) for name in derived}
 
 
 def _standing_json(standing: Any) -> dict[str, Any]:

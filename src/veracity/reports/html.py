@@ -13,6 +13,15 @@ from markupsafe import Markup
 
 from ..results.curves import deletion_figures
 from ..results.run import Cost, Run
+from ..results.sampling import (
+    Lead,
+    Noise,
+    OwnError,
+    leads,
+    noise,
+    own_errors,
+    questions_per_text,
+)
 from ..results.standings import Standing
 from ..results.verdicts import Verdict, verdicts
 from . import charts, plots
@@ -169,6 +178,28 @@ class _Page:
     def costs(self) -> dict[str, list[_CostRow]]:
         found = [c for c in self.run.costs() if c.examples]
         return {m: _cost_rows([c for c in found if c.model == m]) for m in self.run.models}
+
+    @cached_property
+    def noise(self) -> list[Noise]:
+        """What a second draw showed; nothing where no method draws."""
+        return noise(self.run)
+
+    @cached_property
+    def own_errors(self) -> list[OwnError]:
+        return own_errors(self.run)
+
+    @cached_property
+    def questions(self) -> Mapping[tuple[str, str], float]:
+        return questions_per_text(self.run)
+
+    def noise_of(self, model: str) -> list[Noise]:
+        return [n for n in self.noise if n.model == model and n.headline]
+
+    def errors_of(self, model: str) -> list[OwnError]:
+        return [e for e in self.own_errors if e.model == model]
+
+    def leads_of(self, model: str) -> list[Lead]:
+        return leads(self.of(model), self.noise)
 
     def model_metrics(self, model: str) -> list[tuple[str, Mapping[str, float]]]:
         summaries = self.run.summaries().get(model, {}).get("", {})
