@@ -106,10 +106,12 @@ class Run:
                 if about.get("code") != before.asked[kind].get(spec, about).get("code")
             ]
         if changed:
+            edited = [c for c in changed if c.removeprefix("version of ") in now["explainers"]]
+            anew = "; a method whose file was edited is done anew with --redo METHOD (redo=…)"
+            anew = anew if len(edited) == len(changed) else ""
             raise RunError(
                 f"{folder} holds a run with another {' and another '.join(changed)}. Choose "
-                "another folder for this run, or delete that one; methods whose file was edited "
-                "can be done anew with --redo METHOD (redo=…)"
+                f"another folder for this run, or delete that one{anew}"
             )
         for spec in redo:
             # before the record says that they are of the new version
