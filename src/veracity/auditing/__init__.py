@@ -22,7 +22,7 @@ from ..core.explainers import Explainer
 from ..core.files import sole_writer
 from ..core.inputs import Text
 from ..core.metrics import HidingMetric, Metric, Row
-from ..core.plugins import blamed_on, first_line, parse_spec, settings, split_specs
+from ..core.plugins import blamed_on, first_line, nearest, parse_spec, settings, split_specs
 from ..data import Source, load_data
 from ..engine.asking import probabilities
 from ..engine.executors import Executor, Local
@@ -136,6 +136,7 @@ def audit(
     profile: str = "recommended",
     questions: int | None = None,
     extras: bool = True,
+    redo: str | Sequence[str] = (),
     sources: Mapping[str, str] | None = None,
     command: str = "",
     watch: Callable[[Progress], None] = lambda _: None,
@@ -151,6 +152,7 @@ def audit(
     `extras` are done on part of the texts: methods that draw explain them once more, which shows
     how much of their scores is noise; and where methods are compared with chance, a search finds
     what erasure lets anybody reach, unless questions cost money.
+    `redo` names methods whose parts of an earlier call are thrown away and computed anew.
     `sources` says by model where it came from and `command` what was typed, without secrets, so
     that the report can say how to go on.
     """
@@ -224,7 +226,7 @@ def audit(
     place = folder or default_folder(fitted, models)
     Run.check_place(place)
     with sole_writer(place):
-        run = Run.start(place, asked, fitted)
+        run = Run.start(place, asked, fitted, redo=_to_be_redone(redo, chosen_explainers))
         batches = batches_of(fitted, size)
         learnt = {
             (name, e.spec): fitted_on(e, models[name], lesson)
@@ -365,6 +367,16 @@ def _explainer(spec: str | Explainer, profile: str, questions: int | None) -> Ex
         raise PluginError(f"{questions} questions for {spec}: {error}") from None
 
 
+def _to_be_redone(redo: str | Sequence[str], explainers: Sequence[Explainer]) -> set[str]:
+    """The methods of this audit that go by these names, with settings or without."""
+    known = {e.spec: e.plugin_name() for e in explainers}
+    found = {name: {s for s, plain in known.items() if name in (s, plain)} for name in _each(redo)}
+    for name, specs in found.items():
+        if not specs:
+            raise PluginError(f"no method {name!r} in this audit to redo: {nearest(name, known)}")
+    return set().union(*found.values())
+
+
 def _to_be_taught(explainer: Explainer, train: str | Path | Dataset | None) -> bool:
     """What learnt before is taken as it is, unless there is something to learn anew."""
     return explainer.learns and (train is not None or not explainer.ready)
@@ -388,32 +400,10 @@ def _metrics(metrics: str | Sequence[str | Metric], data: Dataset, profile: str)
     if everything:
         made = [kind for m in made if m.usual for kind in m.variants(data.truth_kinds)]
     chosen = list({m.spec: m for m in made}.values())
-    paired = bool(data.pairs)
-    kept = [
-        m
-        for m in chosen
-        if m.truth_kind in (None, *data.truth_kinds)
-        and (paired or not m.of_pairs)
-        and (data.labelled or not m.of_labels)
-    ]
+    kept = [m for m in chosen if not m.missing(data)]
     if len(kept) < len(chosen) and not everything:
-        missing = next(m for m in chosen if m not in kept)
-        if missing.of_labels and not data.labelled:
-            raise DataError(
-                f"{missing.spec} needs to know which label is right; {data.name} has no labels. "
-                "Leave this metric out"
-            )
-        if missing.of_pairs and not paired:
-            raise DataError(
-                f"{missing.spec} compares texts with their adversarial twins; {data.name} holds no "
-                "pair of them. Give originals their twins' ids in rel_ids, or twins their "
-                "original's in partner, or leave this metric out"
-            )
-        raise DataError(
-            f"{missing.spec} needs examples with truth masks of the kind {missing.truth_kind!r}; "
-            f"{data.name} has {', '.join(data.truth_kinds) or 'none'}. Choose with "
-            f"{missing.plugin_name()}(truth=…), or leave this metric out"
-        )
+        lacking = next(m for m in chosen if m not in kept)
+        raise DataError(f"{lacking.missing(data)}, or leave this metric out")
     if not any(not m.of_model for m in kept):
         raise PluginError("expected at least one metric that tests explanations, got none")
     return kept
@@ -462,6 +452,15 @@ def _summaries(run: Run, metrics: Sequence[Metric]) -> dict[str, Any]:
     for (model, explainer, metric), examples in rows.items():
         with blamed_on(by_spec[metric]):
             summary: Row = by_spec[metric].summary(list(examples.values()))
+        if not explainer:
+            summary = {_of_label(name, run.labels): value for name, value in summary.items()}
         place = found.setdefault(model, {}).setdefault(explainer, {})
         place[metric] = {k: None if np.isnan(v) else float(v) for k, v in summary.items()}
     return found
+
+
+def _of_label(name: str, labels: Sequence[str]) -> str:
+    """`recall_of_2` as `recall_of_sport`: readers know labels by name."""
+    what, of, number = name.rpartition("_of_")
+    known = of and number.isdecimal() and int(number) < len(labels)
+    return f"{what}_of_{labels[int(number)]}" if known else name

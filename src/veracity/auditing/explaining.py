@@ -85,6 +85,9 @@ def attributions(
         )
         if len(found) != len(some):
             raise ValueError(f"expected {len(some)} explanations, one per text; got {len(found)}")
+        for one in found:
+            if not isinstance(one, Attribution):
+                raise TypeError(f"expected Attributions, got {type(one).__name__}")
     by_place = dict(zip(some, found, strict=True))
     result = []
     for i, (text, target) in enumerate(zip(inputs, targets, strict=True)):

@@ -268,8 +268,12 @@ class Work:
                 # metrics ask much the same of different methods; methods themselves do not share,
                 # or the one that comes first would seem the slowest
                 with remembering(self.memory), blamed_on(metric):
-                    rows = metric.score(cases)
-                    named = [(e.id, row) for e, row in zip(examples, rows, strict=True)]
+                    rows = [{k: float(v) for k, v in r.items()} for r in metric.score(cases)]
+                    if len(rows) != len(cases):
+                        raise ValueError(
+                            f"expected {len(cases)} rows, one per case; got {len(rows)}"
+                        )
+                named = [(e.id, row) for e, row in zip(examples, rows, strict=True)]
                 run.write_scores(part, job.model, explainer, metric.spec, named)
         return len(missing), len(parts) - len(missing)
 

@@ -12,7 +12,7 @@ import numpy as np
 from .attributions import Attribution
 from .changes import DECOY, MANIPULATION, PLANTED
 from .classifiers import Classifier
-from .examples import Example
+from .examples import Dataset, Example
 from .inputs import BoolArray, FloatArray, Hiding
 from .plugins import Plugin
 
@@ -81,6 +81,24 @@ class Metric(Plugin, ABC):
     def truth_kind(self) -> str | None:
         """The kind of truth masks without which the metric is not defined."""
         return None
+
+    def missing(self, data: Dataset) -> str:
+        """What the metric needs and these data lack, and what to do; nothing if they have it."""
+        if self.of_labels and not data.labelled:
+            return f"{self.spec} needs to know which label is right; {data.name} has none. Label it"
+        if self.of_pairs and not data.pairs:
+            return (
+                f"{self.spec} compares texts with their adversarial twins; {data.name} holds no "
+                "pair of them. Give originals their twins' ids in rel_ids, or twins their "
+                "original's in partner"
+            )
+        if self.truth_kind not in (None, *data.truth_kinds):
+            return (
+                f"{self.spec} needs examples with truth masks of the kind {self.truth_kind!r}; "
+                f"{data.name} has {', '.join(data.truth_kinds) or 'none'}. Choose with "
+                f"{self.plugin_name()}(truth=…)"
+            )
+        return ""
 
     @property
     def quality(self) -> Quality:
