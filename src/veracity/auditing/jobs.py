@@ -21,6 +21,7 @@ from ..engine.asking import probabilities
 from ..engine.batches import mixed
 from ..engine.executors import Executor
 from ..engine.memory import Memory, remembering
+from ..engine.seeds import generator
 from ..engine.tally import counting
 from ..results.run import Run, is_whole, read_attributions, read_table
 from .explaining import Target, attributions, chosen_targets
@@ -72,6 +73,12 @@ def with_originals(cases: Sequence[Case]) -> list[Case]:
     ]
 
 
+def part_of(data: Dataset, most: int, *, seed: int) -> frozenset[str]:
+    """The ids of so many texts, drawn by id: neither order nor company matters."""
+    drawn = sorted(data, key=lambda e: (generator(seed, "part", e.id).random(), e.id))
+    return frozenset(e.id for e in drawn[:most])
+
+
 @dataclass(frozen=True)
 class _Job:
     """One batch of one model: its predictions, or one method's explanations and their scores."""
@@ -104,12 +111,30 @@ class Work:
     """By model and method: methods that learnt something of that model."""
     unforced: frozenset[str] = frozenset()
     """Models that need not have used what was planted: nothing can be held against methods."""
+    ceilings: Sequence[Explainer] = ()
+    """Searches for what a test lets anybody reach; done on part of the texts."""
+    part: frozenset[str] = frozenset()
+    """The ids of these texts."""
     memory: Memory = field(default_factory=Memory)
 
     def __call__(self, job: _Job) -> _Done:
         examples = [self.data.examples[i] for i in self.batches[job.batch]]
-        steps = self._predict if job.explainer is None else self._explain
-        return steps(job, examples)
+        if job.explainer is None:
+            return self._predict(job, examples)
+        if job.explainer >= len(self.explainers):
+            examples = [e for e in examples if e.id in self.part]
+        return self._explain(job, examples)
+
+    @property
+    def all_explainers(self) -> list[Explainer]:
+        """What a job's number of an explainer counts: methods, then ceilings."""
+        return [*self.explainers, *self.ceilings]
+
+    def searched(self, model: str, batch: int) -> bool:
+        """Whether ceilings look at any text of a batch; never where questions cost money."""
+        if getattr(self.models[model], "costly", False):
+            return False
+        return any(self.data.examples[i].id in self.part for i in self.batches[batch])
 
     def _predict(self, job: _Job, examples: list[Example]) -> _Done:
         path = self.run.prediction_part(job.model, job.batch)
@@ -160,10 +185,12 @@ class Work:
         of_model: bool,
     ) -> tuple[int, int]:
         """Writes the scores that are missing; how many parts were computed and how many reused."""
+        ceiling = job.explainer is not None and job.explainer >= len(self.explainers)
         metrics = [
             m
             for m in self.metrics
             if m.of_model == of_model
+            and (not ceiling or any(q.searched for q in m.judged.values()))
             and not (job.model in self.unforced and m.truth_kind in (PLANTED, DECOY))
         ]
         parts = [self.run.score_part(job.model, explainer, m.spec, job.batch) for m in metrics]
@@ -188,7 +215,7 @@ class Work:
 
     def _explainer(self, job: _Job) -> Explainer:
         assert job.explainer is not None
-        named = self.explainers[job.explainer]
+        named = self.all_explainers[job.explainer]
         return self.fitted.get((job.model, named.spec), named)
 
     def _again(self, job: _Job, example: Example, target: int) -> Attribution:
@@ -232,8 +259,9 @@ def carry_out(
         _Job(model, b, i)
         for model in work.models
         for b in places
-        for i, explainer in enumerate(work.explainers)
+        for i, explainer in enumerate(work.all_explainers)
         if (model, explainer.spec) not in left_out
+        if i < len(work.explainers) or work.searched(model, b)
     ]
     total = len(predict) + len(explain_jobs)
     done = computed = reused = 0
@@ -243,6 +271,8 @@ def carry_out(
             computed += result.computed
             reused += result.reused
             job = result.job
-            what = "predictions" if job.explainer is None else work.explainers[job.explainer].spec
+            what = (
+                "predictions" if job.explainer is None else work.all_explainers[job.explainer].spec
+            )
             watch(Progress(done, total, f"{job.model}: {what}"))
     return computed, reused

@@ -18,6 +18,7 @@ from .options import (
     ModelSource,
     Out,
     Profile,
+    Questions,
     Seed,
     Split,
     Train,
@@ -51,6 +52,7 @@ def audit(
             "erasure.compactness=0.2; method:metric.quantity=value for one method."
         ),
     ] = None,
+    questions: Questions = None,
     workers: Annotated[int, typer.Option(min=1, help="Worker processes.")] = 1,
     target: Annotated[str, typer.Option(help="predicted, gold, or a label.")] = "predicted",
     seed: Seed = 0,
@@ -96,6 +98,7 @@ def audit(
             workers=workers,
             train=training_data(train, replace(file, layout=train_layout), seed),
             profile=profile,
+            questions=questions,
             watch=lambda progress: shown.watch("audit", progress),
         )
         pages = write_pair_pages(result.run) if part.pairs else []

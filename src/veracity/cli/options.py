@@ -62,6 +62,14 @@ Profile = Annotated[
         "released (as the papers' code does)."
     ),
 ]
+Questions = Annotated[
+    int | None,
+    typer.Option(
+        min=4,
+        help="What methods that sample (lime, shap) ask about a text, unless they name a number "
+        "themselves; by default 1000.",
+    ),
+]
 AllowUnpickle = Annotated[
     bool,
     typer.Option("--allow-unpickle", help="Load pickled models, which can run any code."),

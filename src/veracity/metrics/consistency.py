@@ -45,6 +45,9 @@ class Consistency(Metric):
         if not 0 < self.ratio <= 1:
             raise ValueError(f"expected a ratio above 0 and up to 1, got {self.ratio}")
 
+    def n_questions(self, n_features: int) -> int | None:
+        return 0
+
     def score(self, cases: Sequence[Case]) -> list[Row]:
         nothing = dict.fromkeys(self.quantities, float("nan"))
         return [
