@@ -48,7 +48,7 @@ def parts(folder: Path) -> dict[str, int]:
     """Every part and the moment it was written."""
     return {
         str(p.relative_to(folder)): p.stat().st_mtime_ns
-        for kind in ("predictions", "attributions", "scores")
+        for kind in ("predictions", "attributions", "scores", "second_draw")
         for p in (folder / kind).rglob("*.parquet")
     }
 

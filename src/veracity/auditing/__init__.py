@@ -17,27 +17,31 @@ import numpy as np
 from ..core.changes import DECOY, PLANTED
 from ..core.classifiers import Classifier, abilities, ability_name
 from ..core.errors import DataError, PluginError
-from ..core.examples import Dataset
+from ..core.examples import UNLABELLED, Dataset
 from ..core.explainers import Explainer
 from ..core.files import sole_writer
 from ..core.inputs import Text
-from ..core.metrics import Metric, Row, TruthMetric
-from ..core.plugins import first_line, settings, split_specs
-from ..data import load_data
+from ..core.metrics import HidingMetric, Metric, Row
+from ..core.plugins import blamed_on, first_line, parse_spec, settings, split_specs
+from ..data import Source, load_data
 from ..engine.asking import probabilities
 from ..engine.executors import Executor, Local
 from ..explainers import explainers as known_explainers
+from ..explainers.search import Search
 from ..metrics import metrics as known_metrics
+from ..metrics.accuracy import Accuracy
+from ..metrics.blank import Blank
 from ..models import load_model, model_name
 from ..results.guarantees import Reliance
 from ..results.guarantees import reliance as reliance_on
 from ..results.run import Run, is_whole, slug
-from ..results.standings import Standing, standings
-from ..results.verdicts import Verdict, verdicts
-from .explaining import Target, check_ability, explain
-from .jobs import Progress, Work, batches_of, carry_out
+from ..results.standings import Standing
+from ..results.verdicts import Conclusions, Verdict, conclude
+from .explaining import Target, check_ability, explain, wanted_target
+from .jobs import Progress, Work, batches_of, carry_out, part_of
 from .labels import fit_labels
 from .learning import Lesson, check_lesson, lessons_on
+from .learning import fitted as fitted_on
 
 __all__ = [
     "Audit",
@@ -69,16 +73,24 @@ class Audit:
         return self.run.folder
 
     @cached_property
-    def standings(self) -> list[Standing]:
-        return standings(self.run)
+    def conclusions(self) -> Conclusions:
+        return conclude(self.run)
 
-    @cached_property
+    @property
+    def standings(self) -> list[Standing]:
+        return list(self.conclusions.standings)
+
+    @property
     def verdicts(self) -> list[Verdict]:
-        return verdicts(self.standings)
+        return [v for c in self.conclusions.models for v in c.verdicts]
 
     def __str__(self) -> str:
         said = [f"{name}: {r['sentence']}" for name, r in self.reliance.items()]
-        return "\n".join([*said, *(f"{v.model}: {v.sentence}" for v in self.verdicts)])
+        for one in self.conclusions.models:
+            said.append(f"{one.model}: {one.health.summary}")
+            said += [f"{one.model}: {v.sentence}" for v in one.verdicts]
+            said.append(f"{one.model}: {one.recommendation.sentence}")
+        return "\n".join(said)
 
     @property
     def reliance(self) -> Mapping[str, Mapping[str, Any]]:
@@ -88,7 +100,10 @@ class Audit:
 
     def _repr_html_(self) -> str:
         said = "".join(
-            f"<li><b>{escape(v.model)}</b>: {escape(v.sentence)}</li>" for v in self.verdicts
+            f"<li><b>{escape(c.model)}</b>: {escape(sentence)}</li>"
+            for c in self.conclusions.models
+            for sentence in (c.health.summary, c.recommendation.sentence, c.recommendation.effect)
+            if sentence
         )
         rows = "".join(
             f"<tr><td>{escape(s.model)}</td><td>{escape(s.metric)}: {escape(s.name)}</td>"
@@ -106,7 +121,7 @@ class Audit:
 
 def audit(
     model: Any,
-    data: str | Path | Dataset,
+    data: Source,
     methods: str | Sequence[str | Explainer] = "all",
     metrics: str | Sequence[str | Metric] = "all",
     *,
@@ -119,6 +134,10 @@ def audit(
     train: str | Path | Dataset | None = None,
     reliance: Mapping[str, Reliance] | None = None,
     profile: str = "recommended",
+    questions: int | None = None,
+    extras: bool = True,
+    sources: Mapping[str, str] | None = None,
+    command: str = "",
     watch: Callable[[Progress], None] = lambda _: None,
 ) -> Audit:
     """Runs methods on a model (or several by name) and tests them; given again, it resumes.
@@ -126,14 +145,24 @@ def audit(
     `profile` sets what methods and metrics do where they are not told: as recommended here, as the
     papers print it (`paper`), or as their code does it (`released`).
     `train` is what methods that learn learn from; by default what each model was trained on.
+    `questions` is what methods that sample ask about a text, unless they name a number themselves.
     `reliance` tells of each model whether it must have used what was planted, where that was
     measured on more texts than these.
+    `extras` are done on part of the texts: methods that draw explain them once more, which shows
+    how much of their scores is noise; and where methods are compared with chance, a search finds
+    what erasure lets anybody reach, unless questions cost money.
+    `sources` says by model where it came from and `command` what was typed, without secrets, so
+    that the report can say how to go on.
     """
     folder = Path(out) if out else None
     models = _models(model)
     fitted = fit_labels(load_data(data), models)
-    chosen_explainers, skipped, lessons = _explainers(methods, models, train, seed, profile)
-    chosen_metrics = _metrics(metrics, fitted, profile)
+    chosen_explainers, skipped, lessons = _explainers(
+        methods, models, train, seed, profile, questions
+    )
+    chosen_metrics = _with_checks(_metrics(metrics, fitted, profile), fitted)
+    ceilings = _ceilings(chosen_explainers, chosen_metrics, models) if extras else []
+    target = wanted_target(target, [label for label in fitted.labels if label != UNLABELLED])
     if target == "gold" and not fitted.labelled:
         raise DataError(
             f"{fitted.name} has no labels to explain. Leave --target out: then what the model "
@@ -156,6 +185,7 @@ def audit(
             e.spec: {
                 "settings": _plain(settings(e)),
                 "baseline": e.baseline,
+                "ceiling": e.ceiling,
                 "about": first_line(type(e)),
                 "needs": ability_name(e.needs),
                 "code": _code(type(e)),
@@ -166,6 +196,7 @@ def audit(
             m.spec: {
                 "settings": _plain(settings(m)),
                 "purpose": m.purpose,
+                "quality": m.quality,
                 "about": first_line(type(m)),
                 "of_model": m.of_model,
                 "code": _code(type(m)),
@@ -174,6 +205,9 @@ def audit(
             for m in chosen_metrics
         },
         "skipped": skipped,
+        "ceilings": [e.spec for e in ceilings],
+        "sources": dict(sources or {}),
+        "command": command,
         "reliance": {
             name: {"forced": r.forced, "sentence": r.sentence, **dataclasses.asdict(r)}
             for name, r in trusted.items()
@@ -193,12 +227,13 @@ def audit(
         run = Run.start(place, asked, fitted)
         batches = batches_of(fitted, size)
         learnt = {
-            (name, e.spec): e.fitted(models[name], lesson)
+            (name, e.spec): fitted_on(e, models[name], lesson)
             for name, lesson in lessons.items()
             for e in chosen_explainers
             if _to_be_taught(e, train) and isinstance(models[name], e.needs)
             # what is written already need not be learnt again
-            if not all(is_whole(run.attribution_part(name, e.spec, b)) for b in range(len(batches)))
+            if e.draws
+            or not all(is_whole(run.attribution_part(name, e.spec, b)) for b in range(len(batches)))
         }
         work = Work(
             run,
@@ -211,6 +246,9 @@ def audit(
             seed,
             learnt,
             unforced=frozenset(n for n, r in trusted.items() if r is not None and not r.forced),
+            ceilings=ceilings,
+            part=part_of(fitted, seed),
+            again=extras,
         )
         computed, reused = carry_out(work, executor or Local(workers), skipped, watch)
         run.write_summaries(_summaries(run, chosen_metrics))
@@ -280,15 +318,22 @@ def _explainers(
     train: str | Path | Dataset | None,
     seed: int,
     profile: str,
+    questions: int | None,
 ) -> tuple[list[Explainer], list[dict[str, str]], dict[str, Dataset]]:
     """The methods that at least one model supports, for which models each is left out, and what
     there is to learn of the others."""
     everything = methods == "all"
     asked = known_explainers.names() if everything else _each(methods)
-    made = [known_explainers.make(spec, profile) for spec in asked]
-    chosen = list({e.spec: e for e in made}.values())
+    made = [_explainer(spec, profile, questions) for spec in asked]
+    chosen = list({e.spec: e for e in made if not (everything and e.ceiling)}.values())
     if not chosen:
         raise PluginError("expected at least one method, got none")
+    for named in chosen:
+        if named.ceiling:
+            raise PluginError(
+                f"{named.spec} is no method to be tested: it looks for what erasure rewards, and "
+                "is run beside methods to show what is possible. Leave it out"
+            )
     learners = [e for e in chosen if _to_be_taught(e, train)]
     able = {n: m for n, m in models.items() if any(isinstance(m, e.needs) for e in learners)}
     lessons = lessons_on(able, train, seed=seed)
@@ -307,6 +352,17 @@ def _explainers(
             for n, reason in left_out.items()
         ]
     return kept, skipped, {n: d for n, d in lessons.items() if isinstance(d, Dataset)}
+
+
+def _explainer(spec: str | Explainer, profile: str, questions: int | None) -> Explainer:
+    """A method at the number of questions that all get, unless it names one itself."""
+    made = known_explainers.make(spec, profile)
+    if questions is None or not isinstance(spec, str) or {*made.asks_by} & {*parse_spec(spec)[1]}:
+        return made
+    try:
+        return made.with_questions(questions)
+    except ValueError as error:
+        raise PluginError(f"{questions} questions for {spec}: {error}") from None
 
 
 def _to_be_taught(explainer: Explainer, train: str | Path | Dataset | None) -> bool:
@@ -330,7 +386,7 @@ def _metrics(metrics: str | Sequence[str | Metric], data: Dataset, profile: str)
     asked = known_metrics.names() if everything else _each(metrics)
     made = [known_metrics.make(spec, profile) for spec in asked]
     if everything:
-        made = [kind for m in made if m.usual for kind in _for_all_truths(m, data)]
+        made = [kind for m in made if m.usual for kind in m.variants(data.truth_kinds)]
     chosen = list({m.spec: m for m in made}.values())
     paired = bool(data.pairs)
     kept = [
@@ -363,12 +419,28 @@ def _metrics(metrics: str | Sequence[str | Metric], data: Dataset, profile: str)
     return kept
 
 
-def _for_all_truths(metric: Metric, data: Dataset) -> list[Metric]:
-    """A metric once for each usual kind of truth that the data know."""
-    if not isinstance(metric, TruthMetric):
-        return [metric]
-    kinds = [kind for kind in metric.usual_truths if kind in data.truth_kinds]
-    return [dataclasses.replace(metric, truth=kind) for kind in kinds] or [metric]
+def _with_checks(chosen: list[Metric], data: Dataset) -> list[Metric]:
+    """With the tests of the model itself, without which no method is recommended."""
+    checks = [Blank(), *([Accuracy()] if data.labelled else [])]
+    known = {m.spec for m in chosen}
+    return [*chosen, *(m for m in checks if m.spec not in known)]
+
+
+def _ceilings(
+    explainers: Sequence[Explainer], metrics: Sequence[Metric], models: Mapping[str, Classifier]
+) -> list[Explainer]:
+    """A search for each way of hiding by which methods are compared with chance."""
+    if not any(e.baseline for e in explainers) or all(
+        getattr(m, "costly", False) for m in models.values()
+    ):
+        return []
+    ways = dict.fromkeys(
+        m.hiding
+        for m in metrics
+        if isinstance(m, HidingMetric) and any(q.searched for q in m.judged.values())
+    )
+    known = {e.spec for e in explainers}
+    return [e for e in (Search(hiding=how) for how in ways) if e.spec not in known]
 
 
 def _each(specs: str | Sequence[Any]) -> list[Any]:
@@ -388,7 +460,8 @@ def _summaries(run: Run, metrics: Sequence[Metric]) -> dict[str, Any]:
     by_spec = {m.spec: m for m in metrics}
     found: dict[str, Any] = {}
     for (model, explainer, metric), examples in rows.items():
-        summary: Row = by_spec[metric].summary(list(examples.values()))
+        with blamed_on(by_spec[metric]):
+            summary: Row = by_spec[metric].summary(list(examples.values()))
         place = found.setdefault(model, {}).setdefault(explainer, {})
         place[metric] = {k: None if np.isnan(v) else float(v) for k, v in summary.items()}
     return found

@@ -18,13 +18,14 @@ from .options import (
     ModelSource,
     Out,
     Profile,
+    Questions,
     Seed,
     Split,
     Train,
     TrainLayout,
 )
-from .reading import FileOptions, ModelOptions, part_of, short_names, training_data, wanted_target
-from .showing import Bars, print_json, stderr, stdout
+from .reading import FileOptions, ModelOptions, part_of, short_names, training_data
+from .showing import Bars, print_json, stderr, stdout, typed_command
 
 
 def audit(
@@ -51,6 +52,7 @@ def audit(
             "erasure.compactness=0.2; method:metric.quantity=value for one method."
         ),
     ] = None,
+    questions: Questions = None,
     workers: Annotated[int, typer.Option(min=1, help="Worker processes.")] = 1,
     target: Annotated[str, typer.Option(help="predicted, gold, or a label.")] = "predicted",
     seed: Seed = 0,
@@ -83,7 +85,6 @@ def audit(
     models = {
         name: service.model(source, file.labels, cache=answers) for name, source in names.items()
     }
-    first = next(iter(models.values()))
     with Bars(as_json) as shown:
         result = run_audit(
             models,
@@ -91,15 +92,20 @@ def audit(
             methods or "all",
             metrics or "all",
             out=folder,
-            target=target if target == "gold" else wanted_target(target, first.labels),
+            target=target,
             seed=seed,
             workers=workers,
             train=training_data(train, replace(file, layout=train_layout), seed),
             profile=profile,
+            questions=questions,
+            sources={name: service.source(source) for name, source in names.items()},
+            command=typed_command(),
             watch=lambda progress: shown.watch("audit", progress),
         )
-        pages = write_pair_pages(result.run) if part.pairs else []
-        report = write_report(result.run)  # links to those pages
+        said = result.conclusions
+        pages = write_pair_pages(result.run, conclusions=said) if part.pairs else []
+        # links to those pages
+        report = write_report(result.run, conclusions=said)
     failures = missed(result.standings, bars)
     tell_audit(result, report, as_json, failures, pages)
     if failures:
@@ -199,14 +205,20 @@ def tell_audit(
 ) -> None:
     from dataclasses import asdict
 
+    from ..results.sampling import noise, own_errors
+
     if as_json:
         print_json(
             {
                 "run": str(result.folder),
                 "report": str(report),
                 "pages": [str(page) for page in pages],
+                "health": [_health_json(c.health) for c in result.conclusions.models],
+                "recommendations": [asdict(c.recommendation) for c in result.conclusions.models],
                 "verdicts": [asdict(v) for v in result.verdicts],
                 "standings": [_standing_json(s) for s in result.standings],
+                "noise": [_noise_json(n) for n in noise(result.run)],
+                "own_errors": [asdict(e) for e in own_errors(result.run)],
                 "models": {m: s.get("", {}) for m, s in result.run.summaries().items()},
                 "computed": result.computed,
                 "reused": result.reused,
@@ -214,15 +226,28 @@ def tell_audit(
             }
         )
         return
-    from ..reports.terminal import print_standings
+    from ..reports.terminal import print_conclusions
 
     console = stdout()
-    print_standings(console, result.run)
+    print_conclusions(console, result.run, result.conclusions)
     for failure in failures or []:
         stderr().print(failure, style="red", markup=False)
-    console.print(f"\nReport: {report}", markup=False, soft_wrap=True)
+    console.print(f"Report: {report}", markup=False, soft_wrap=True)
     for page in pages:
         console.print(f"Pairs: {page}", markup=False, soft_wrap=True)
+
+
+def _health_json(found: Any) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return asdict(found) | {name: getattr(found, name) for name in ("summary", "fault", "caution")}
+
+
+def _noise_json(found: Any) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    derived = ("share", "standard_error", "reach")
+    return asdict(found) | {name: getattr(found, name) for name in derived}
 
 
 def _standing_json(standing: Any) -> dict[str, Any]:

@@ -21,8 +21,9 @@ DataSource = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="A corpus such as rotten_tomatoes or made_reviews(n=500), or a file: CSV, TSV, JSON "
-        "lines, Parquet (.gz too), or a folder written by the datasets library.",
+        help="A corpus such as rotten_tomatoes or made_reviews(n=500), or a file: CSV, TSV (or "
+        "any table with , ; | or tabs), JSON lines, Parquet (.gz too), or a folder written by the "
+        "datasets library.",
     ),
 ]
 ColumnsOption = Annotated[
@@ -60,6 +61,14 @@ Profile = Annotated[
     typer.Option(
         help="What methods and metrics do where not told: recommended, paper (as printed) or "
         "released (as the papers' code does)."
+    ),
+]
+Questions = Annotated[
+    int | None,
+    typer.Option(
+        min=4,
+        help="What methods that sample (lime, shap) ask about a text, unless they name a number "
+        "themselves; by default 1000.",
     ),
 ]
 AllowUnpickle = Annotated[

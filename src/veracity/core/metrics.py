@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -13,10 +13,14 @@ from .attributions import Attribution
 from .changes import DECOY, MANIPULATION, PLANTED
 from .classifiers import Classifier
 from .examples import Example
-from .inputs import BoolArray, FloatArray
+from .inputs import BoolArray, FloatArray, Hiding
 from .plugins import Plugin
 
 Row = Mapping[str, float]
+
+Quality = Literal["faithfulness", "plausibility", "stability"]
+"""What a test speaks of: whether an explanation is true of the model, whether people would give it,
+or whether it stays when little changes."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,8 @@ class Quantity:
     """True for the one quantity by which this metric ranks methods in a verdict."""
     share: bool = False
     """Whether its mean is a share of texts: one or zero for each, or how likely it is one."""
+    searched: bool = False
+    """Whether a search for the most damaging words shows what can be reached."""
 
 
 class Metric(Plugin, ABC):
@@ -77,9 +83,23 @@ class Metric(Plugin, ABC):
         return None
 
     @property
+    def quality(self) -> Quality:
+        """What it speaks of; a method that is true of the model comes before one that pleases."""
+        return "faithfulness"
+
+    @property
     def judged(self) -> Mapping[str, Quantity]:
         """The quantities as these settings read them."""
         return self.quantities
+
+    def variants(self, truth_kinds: Sequence[str]) -> tuple[Metric, ...]:
+        """The settings under which it is run where nobody chose any, on data with such truths."""
+        return (self,)
+
+    def n_questions(self, n_features: int) -> int | None:
+        """How many questions the explanation of a text of so many words costs at most; None where
+        nobody knows."""
+        return None
 
     @abstractmethod
     def score(self, cases: Sequence[Case]) -> list[Row]:
@@ -88,6 +108,17 @@ class Metric(Plugin, ABC):
     def summary(self, rows: Sequence[Row]) -> Row:
         """Means over the rows in which a quantity is defined."""
         return means(rows)
+
+
+class HidingMetric(Metric):
+    """A metric that hides features: run under two ways of hiding unless one is chosen, since a
+    method that hides as the metric does is at home there. Its subclasses are dataclasses."""
+
+    hiding: Hiding
+
+    def variants(self, truth_kinds: Sequence[str]) -> tuple[Metric, ...]:
+        other = Hiding.DELETE if self.hiding == Hiding.MASK else Hiding.MASK
+        return (self, replace(self, hiding=other))  # type: ignore[type-var]
 
 
 @dataclass(frozen=True)
@@ -105,6 +136,17 @@ class TruthMetric(Metric):
     @property
     def truth_kind(self) -> str | None:
         return self.truth
+
+    @property
+    def quality(self) -> Quality:
+        return "faithfulness" if self.truth in (PLANTED, DECOY) else "plausibility"
+
+    def variants(self, truth_kinds: Sequence[str]) -> tuple[Metric, ...]:
+        kinds = [kind for kind in self.usual_truths if kind in truth_kinds]
+        return tuple(replace(self, truth=kind) for kind in kinds) or (self,)
+
+    def n_questions(self, n_features: int) -> int | None:
+        return 0  # truths are told, not asked for
 
     def score(self, cases: Sequence[Case]) -> list[Row]:
         known = [self._masks(case.example) for case in cases]

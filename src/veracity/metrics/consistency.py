@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from ..core.attributions import Attribution, Order, count_from_ratio, ranking
-from ..core.metrics import Case, Metric, Quantity, Row
+from ..core.metrics import Case, Metric, Quality, Quantity, Row
 
 Variant = Literal["printed", "own_rank"]
 Membership = Literal["string", "multiset"]
@@ -44,6 +44,13 @@ class Consistency(Metric):
     def __post_init__(self) -> None:
         if not 0 < self.ratio <= 1:
             raise ValueError(f"expected a ratio above 0 and up to 1, got {self.ratio}")
+
+    def n_questions(self, n_features: int) -> int | None:
+        return 0
+
+    @property
+    def quality(self) -> Quality:
+        return "stability"
 
     def score(self, cases: Sequence[Case]) -> list[Row]:
         nothing = dict.fromkeys(self.quantities, float("nan"))

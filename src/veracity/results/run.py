@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -141,6 +141,11 @@ class Run:
         *folders, last = [f"{k:05d}" if isinstance(k, int) else slug(k) for k in keys]
         return self.folder.joinpath(kind, *folders, f"{last}.parquet")
 
+    @property
+    def second_draw(self) -> Run:
+        """Part of the texts, explained with other random numbers by methods that draw."""
+        return replace(self, folder=self.folder / "second_draw")
+
     def prediction_part(self, model: str, batch: int) -> Path:
         return self._part("predictions", model, batch)
 
@@ -250,6 +255,11 @@ class Run:
         return tuple(self.asked["explainers"])
 
     @property
+    def ceilings(self) -> tuple[str, ...]:
+        """The searches that show what is possible; older runs hold none."""
+        return tuple(self.asked.get("ceilings", ()))
+
+    @property
     def labels(self) -> tuple[str, ...]:
         return tuple(self.asked["dataset"]["labels"])
 
@@ -275,6 +285,21 @@ class Run:
         partners = table["partner"].to_pylist() if known else [None] * len(names)
         return {name: partner or name for name, partner in zip(names, partners, strict=True)}
 
+    def gold(self) -> dict[str, int]:
+        """Each example's label, without the texts."""
+        table = read_table(self.folder / "examples.parquet", ["example", "label"]).to_pydict()
+        return dict(zip(table["example"], table["label"], strict=True))
+
+    def model_scores(self, model: str, metric: str, name: str) -> FloatArray:
+        """One quantity of a test of the model itself; empty where it was not made."""
+        folder = self.score_part(model, "", metric, 0).parent
+        found = [
+            value
+            for path in sorted(folder.glob("*.parquet"))
+            for _, value in _named(read_table(path, ["name", "value"]), name)
+        ]
+        return np.array(found, dtype=np.float64)
+
     def predictions(self, model: str) -> dict[str, FloatArray]:
         """Class probabilities by example, labels in the dataset's order."""
         return {
@@ -291,14 +316,14 @@ class Run:
             for example, row in read_attributions(path).items()
         }
 
-    def scores(self) -> pa.Table:
-        """All scores of what was asked, in long form."""
+    def scores(self, *, ceilings: bool = False) -> pa.Table:
+        """All scores of what was asked, in long form; those of searches only where wanted."""
         import pyarrow as pa
 
         folders = [
             self.score_part(model, explainer, metric, 0).parent
             for model in self.models
-            for explainer in (*self.explainers, "")
+            for explainer in (*self.explainers, *(self.ceilings if ceilings else ()), "")
             for metric in self.asked["metrics"]
         ]
         parts = [read_table(path) for f in folders for path in sorted(f.glob("*.parquet"))]
@@ -336,6 +361,12 @@ class Run:
         path = self.folder / "summaries.json"
         found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
         return found
+
+
+def _named(table: pa.Table, name: str) -> list[tuple[str, float]]:
+    columns = table.to_pydict()
+    pairs = zip(columns["name"], columns["value"], strict=True)
+    return [(n, v) for n, v in pairs if n == name]
 
 
 def _same_models(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:

@@ -390,6 +390,7 @@ class _Work:
             metrics,
             out=self._place(job) / "audit",
             seed=self.seed,
+            extras=False,
             watch=tell,
         )
         found["examples"] = [e.id for e in some]

@@ -219,7 +219,11 @@ class _Job:
         kinds = [k for k in (PLANTED, DECOY) if k in test.truth_kinds]
         metrics = [f"attribution_mass(truth={kind})" for kind in kinds]
         # what all test texts tell of the model holds for the few that are explained
-        shared: dict[str, Any] = {"seed": seed, "reliance": {"model": relied}}
+        shared: dict[str, Any] = {
+            "seed": seed,
+            "reliance": {"model": relied},
+            "extras": False,
+        }
         models = {"model": model}
         whole = audit(models, test, ["attention"], metrics, out=self.folder / "attention", **shared)
         methods = audit(
