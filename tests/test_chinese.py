@@ -58,7 +58,7 @@ def reviews() -> Dataset:
     for i, text in enumerate(texts):
         truth = np.arange(text.n_features) == text.n_features - 1
         truths = dict.fromkeys(("rationale", "planted", "pseudo"), (truth,))
-        partner = str(i - 1) if i else None
+        partner = str(max(0, i - 2)) if i else None  # only the second has another label
         examples.append(Example(str(i), text, i % 2, truths, partner=partner))
     return Dataset("评论", ("差评", "好评"), tuple(examples))
 

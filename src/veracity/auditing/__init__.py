@@ -389,6 +389,9 @@ def _metrics(metrics: str | Sequence[str | Metric], data: Dataset, profile: str)
         made = [kind for m in made if m.usual for kind in m.variants(data.truth_kinds)]
     chosen = list({m.spec: m for m in made}.values())
     paired = bool(data.pairs)
+    if everything and paired:
+        twins = {"kept" if o.label == t.label else "changed" for o, t in data.pairs}
+        chosen = [m for m in chosen if isinstance(m.of_pairs, bool) or m.of_pairs in twins]
     kept = [
         m
         for m in chosen
