@@ -400,6 +400,9 @@ def _metrics(metrics: str | Sequence[str | Metric], data: Dataset, profile: str)
     if everything:
         made = [kind for m in made if m.usual for kind in m.variants(data.truth_kinds)]
     chosen = list({m.spec: m for m in made}.values())
+    if everything and data.pairs:
+        twins = {"kept" if o.label == t.label else "changed" for o, t in data.pairs}
+        chosen = [m for m in chosen if isinstance(m.of_pairs, bool) or m.of_pairs in twins]
     kept = [m for m in chosen if not m.missing(data)]
     if len(kept) < len(chosen) and not everything:
         lacking = next(m for m in chosen if m not in kept)

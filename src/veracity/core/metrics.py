@@ -22,6 +22,9 @@ Quality = Literal["faithfulness", "plausibility", "stability"]
 """What a test speaks of: whether an explanation is true of the model, whether people would give it,
 or whether it stays when little changes."""
 
+Twins = bool | Literal["kept", "changed"]
+"""None of them, all, or those whose label is that of the original, or is another."""
+
 
 @dataclass(frozen=True)
 class Case:
@@ -38,9 +41,14 @@ class Case:
     """Explains the input once more, by the same method with the same random numbers."""
 
     @property
+    def answer(self) -> int:
+        """The label that the model gives to the whole input."""
+        return int(np.argmax(self.probabilities))
+
+    @property
     def right(self) -> bool:
         """Whether the model answers the label of the example."""
-        return int(np.argmax(self.probabilities)) == self.example.label
+        return self.answer == self.example.label
 
 
 @dataclass(frozen=True)
@@ -68,8 +76,8 @@ class Metric(Plugin, ABC):
     of_model: ClassVar[bool] = False
     """True when the explanation plays no part: then it is computed once per model."""
 
-    of_pairs: ClassVar[bool] = False
-    """True when twins are compared with their originals: without pairs it is not defined."""
+    of_pairs: ClassVar[Twins] = False
+    """Which twins are compared with their originals, if any: without pairs it is not defined."""
 
     of_labels: ClassVar[bool] = False
     """True when it matters which label is right: without labels it is not defined."""
