@@ -37,7 +37,7 @@ from ..results.guarantees import reliance as reliance_on
 from ..results.run import Run, is_whole, slug
 from ..results.standings import Standing
 from ..results.verdicts import Conclusions, Verdict, conclude
-from .explaining import Target, check_ability, explain, wanted_target
+from .explaining import Target, check_ability, explain, wanted_target, warn_of_cuts
 from .jobs import Progress, Work, batches_of, carry_out, part_of
 from .labels import fit_labels
 from .learning import Lesson, check_lesson, lessons_on
@@ -159,6 +159,8 @@ def audit(
     folder = Path(out) if out else None
     models = _models(model)
     fitted = fit_labels(load_data(data), models)
+    for name, each in models.items():
+        warn_of_cuts(name, each, [e.input for e in fitted])
     chosen_explainers, skipped, lessons = _explainers(
         methods, models, train, seed, profile, questions
     )

@@ -14,7 +14,6 @@ import numpy as np
 from ...auditing import audit
 from ...auditing.labels import fit_labels_to
 from ...auditing.training import trained_once
-from ...core.classifiers import Cutting
 from ...core.errors import DataError
 from ...core.examples import Dataset, Example
 from ...core.inputs import BoolArray
@@ -277,7 +276,7 @@ class _Work:
             "texts": len(parts.test),
             "epochs": len(student.record["history"]),
             "seconds": sum(e["seconds"] for e in student.record["history"]),
-            "reads": student.model.most_words if isinstance(student.model, Cutting) else None,
+            "reads": getattr(student.model, "most_words", None),
         }
 
     def _learnt(self, job: Job) -> Found:
