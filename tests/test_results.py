@@ -15,6 +15,7 @@ from veracity.results.lines import Lines
 from veracity.results.run import Run, is_whole, slug
 from veracity.results.standings import across, compare, compare_all, standings
 from veracity.results.statistics import (
+    EXACT_UP_TO,
     bootstrap_intervals,
     holm,
     letter_groups,
@@ -22,6 +23,8 @@ from veracity.results.statistics import (
     share_interval,
     sign_flip_test,
     sign_flip_tests,
+    smallest_p,
+    texts_needed,
     wilson,
 )
 from veracity.results.verdicts import verdicts
@@ -40,6 +43,27 @@ def test_sign_flip_edge_cases() -> None:
     assert sign_flip_test([0.0, 0.0]) == 1.0
     assert sign_flip_test([0.0, 0.3, np.nan]) == 1.0
     assert sign_flip_test([1.0] * 12) == pytest.approx(2 / 2**12)
+
+
+@pytest.mark.parametrize("comparisons", [1, 3, 48, 2100])
+def test_fewer_texts_than_needed_can_never_tell(comparisons: int) -> None:
+    n = texts_needed(comparisons)
+
+    def least(texts: int) -> float:
+        table = np.zeros((texts, comparisons))
+        table[:, 0] = 1.0  # one method ahead on every text, all others equal
+        return float(holm(sign_flip_tests(table))[0])
+
+    assert least(n - 1) >= 0.05
+    if n <= EXACT_UP_TO:
+        assert least(n) == pytest.approx(smallest_p(n) * comparisons) and least(n) < 0.05
+
+
+def test_smallest_p_by_hand() -> None:
+    assert [smallest_p(n) for n in (0, 1, 2, 8)] == [1.0, 1.0, 0.5, 2 / 256]
+    # 2 / 2**10 x 48 = .094, 2 / 2**11 x 48 = .047
+    assert [texts_needed(k) for k in (1, 48)] == [6, 11]
+    assert texts_needed(1, level=0.25) == 4  # at 3 it is .25, which is not below
 
 
 def test_sampled_sign_flip_comes_near_the_exact_one() -> None:

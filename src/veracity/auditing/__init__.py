@@ -21,13 +21,16 @@ from ..core.examples import Dataset
 from ..core.explainers import Explainer
 from ..core.files import sole_writer
 from ..core.inputs import Text
-from ..core.metrics import Metric, Row, TruthMetric
+from ..core.metrics import HidingMetric, Metric, Row
 from ..core.plugins import first_line, parse_spec, settings, split_specs
 from ..data import load_data
 from ..engine.asking import probabilities
 from ..engine.executors import Executor, Local
 from ..explainers import explainers as known_explainers
+from ..explainers.search import Search
 from ..metrics import metrics as known_metrics
+from ..metrics.accuracy import Accuracy
+from ..metrics.blank import Blank
 from ..models import load_model, model_name
 from ..results.guarantees import Reliance
 from ..results.guarantees import reliance as reliance_on
@@ -51,6 +54,9 @@ __all__ = [
 
 KNOWN_ANSWERS = 16
 """So many answers are kept to notice that a model has changed under its name."""
+
+PART = 40
+"""On so many texts a search shows what is possible, and methods that draw are drawn again."""
 
 MOST_PARTS = 100
 """A method's explanations are written in at most so many parts."""
@@ -121,6 +127,9 @@ def audit(
     profile: str = "recommended",
     questions: int | None = None,
     second_draw: bool = True,
+    ceiling: bool = True,
+    sources: Mapping[str, str] | None = None,
+    command: str = "",
     watch: Callable[[Progress], None] = lambda _: None,
 ) -> Audit:
     """Runs methods on a model (or several by name) and tests them; given again, it resumes.
@@ -133,6 +142,10 @@ def audit(
     their scores is noise.
     `reliance` tells of each model whether it must have used what was planted, where that was
     measured on more texts than these.
+    `ceiling` has a search find, on part of the texts, what erasure lets anybody reach; it needs
+    methods that are compared with chance, and is left out where questions cost money.
+    `sources` says by model where it came from and `command` what was typed, without secrets, so
+    that the report can say how to go on.
     """
     folder = Path(out) if out else None
     models = _models(model)
@@ -140,7 +153,8 @@ def audit(
     chosen_explainers, skipped, lessons = _explainers(
         methods, models, train, seed, profile, questions
     )
-    chosen_metrics = _metrics(metrics, fitted, profile)
+    chosen_metrics = _with_checks(_metrics(metrics, fitted, profile), fitted)
+    ceilings = _ceilings(chosen_explainers, chosen_metrics, models) if ceiling else []
     if target == "gold" and not fitted.labelled:
         raise DataError(
             f"{fitted.name} has no labels to explain. Leave --target out: then what the model "
@@ -163,6 +177,7 @@ def audit(
             e.spec: {
                 "settings": _plain(settings(e)),
                 "baseline": e.baseline,
+                "ceiling": e.ceiling,
                 "about": first_line(type(e)),
                 "needs": ability_name(e.needs),
                 "code": _code(type(e)),
@@ -181,6 +196,9 @@ def audit(
             for m in chosen_metrics
         },
         "skipped": skipped,
+        "ceilings": [e.spec for e in ceilings],
+        "sources": dict(sources or {}),
+        "command": command,
         "reliance": {
             name: {"forced": r.forced, "sentence": r.sentence, **dataclasses.asdict(r)}
             for name, r in trusted.items()
@@ -219,8 +237,9 @@ def audit(
             seed,
             learnt,
             unforced=frozenset(n for n, r in trusted.items() if r is not None and not r.forced),
-            part=part_of(fitted, seed),
             second_draw=second_draw,
+            ceilings=ceilings,
+            part=part_of(fitted, PART, seed=seed),
         )
         computed, reused = carry_out(work, executor or Local(workers), skipped, watch)
         run.write_summaries(_summaries(run, chosen_metrics))
@@ -297,7 +316,7 @@ def _explainers(
     everything = methods == "all"
     asked = known_explainers.names() if everything else _each(methods)
     made = [_explainer(spec, profile, questions) for spec in asked]
-    chosen = list({e.spec: e for e in made}.values())
+    chosen = list({e.spec: e for e in made if not (everything and e.ceiling)}.values())
     if not chosen:
         raise PluginError("expected at least one method, got none")
     learners = [e for e in chosen if _to_be_taught(e, train)]
@@ -352,7 +371,7 @@ def _metrics(metrics: str | Sequence[str | Metric], data: Dataset, profile: str)
     asked = known_metrics.names() if everything else _each(metrics)
     made = [known_metrics.make(spec, profile) for spec in asked]
     if everything:
-        made = [kind for m in made if m.usual for kind in _for_all_truths(m, data)]
+        made = [kind for m in made if m.usual for kind in m.variants(data.truth_kinds)]
     chosen = list({m.spec: m for m in made}.values())
     paired = bool(data.pairs)
     kept = [
@@ -385,12 +404,28 @@ def _metrics(metrics: str | Sequence[str | Metric], data: Dataset, profile: str)
     return kept
 
 
-def _for_all_truths(metric: Metric, data: Dataset) -> list[Metric]:
-    """A metric once for each usual kind of truth that the data know."""
-    if not isinstance(metric, TruthMetric):
-        return [metric]
-    kinds = [kind for kind in metric.usual_truths if kind in data.truth_kinds]
-    return [dataclasses.replace(metric, truth=kind) for kind in kinds] or [metric]
+def _with_checks(chosen: list[Metric], data: Dataset) -> list[Metric]:
+    """With the tests of the model itself, without which no method is recommended."""
+    checks = [Blank(), *([Accuracy()] if data.labelled else [])]
+    known = {m.spec for m in chosen}
+    return [*chosen, *(m for m in checks if m.spec not in known)]
+
+
+def _ceilings(
+    explainers: Sequence[Explainer], metrics: Sequence[Metric], models: Mapping[str, Classifier]
+) -> list[Explainer]:
+    """A search for each way of hiding by which methods are compared with chance."""
+    if not any(e.baseline for e in explainers) or all(
+        getattr(m, "costly", False) for m in models.values()
+    ):
+        return []
+    ways = dict.fromkeys(
+        m.hiding
+        for m in metrics
+        if isinstance(m, HidingMetric) and any(q.searched for q in m.judged.values())
+    )
+    known = {e.spec for e in explainers}
+    return [e for e in (Search(hiding=how) for how in ways) if e.spec not in known]
 
 
 def _each(specs: str | Sequence[Any]) -> list[Any]:

@@ -36,10 +36,6 @@ class Progress:
     doing: str
 
 
-PART = 30
-"""On so many texts is done what would be too dear on all: second draws, searches for a ceiling."""
-
-
 def families(data: Dataset) -> dict[str, list[int]]:
     """Places of texts that belong together: an original and all its twins, by a name of theirs."""
     above: dict[str, str] = {}
@@ -66,11 +62,12 @@ def drawn_families(data: Dataset, seed: int) -> list[list[int]]:
     return [groups[k] for k in sorted(groups, key=lambda k: generator(seed, "order", k).random())]
 
 
-def part_of(data: Dataset, seed: int) -> frozenset[str]:
-    """The texts on which is done what would be too dear on all."""
+def part_of(data: Dataset, most: int, *, seed: int) -> frozenset[str]:
+    """The ids of so many texts, drawn by name, whole families: neither order nor company matters.
+    What would be too dear on all texts is done on these."""
     chosen: list[int] = []
     for group in drawn_families(data, seed):
-        if not chosen or len(chosen) + len(group) <= PART:
+        if not chosen or len(chosen) + len(group) <= most:
             chosen += group
     return frozenset(data.examples[i].id for i in chosen)
 
@@ -133,20 +130,26 @@ class Work:
     """By model and method: methods that learnt something of that model."""
     unforced: frozenset[str] = frozenset()
     """Models that need not have used what was planted: nothing can be held against methods."""
-    part: frozenset[str] = frozenset()
-    """The texts on which is done what would be too dear on all."""
+    ceilings: Sequence[Explainer] = ()
+    """Searches for what a test lets anybody reach; done on part of the texts."""
     second_draw: bool = True
     """Whether methods that draw explain these texts once more, with other random numbers."""
+    part: frozenset[str] = frozenset()
+    """The ids of these texts."""
     memory: Memory = field(default_factory=Memory)
 
     def __call__(self, job: _Job) -> _Done:
-        examples = self._examples(job)
         steps = self._predict if job.explainer is None else self._explain
-        return steps(job, examples)
+        return steps(job, self._examples(job))
 
-    def to_do(self, left_out: Collection[tuple[str, str]]) -> list[list[_Job]]:
-        """First all predictions, which name the labels to explain, then all explanations, then
-        what the rest can do without."""
+    @property
+    def all_explainers(self) -> list[Explainer]:
+        """What a job's number of an explainer counts: methods, then ceilings."""
+        return [*self.explainers, *self.ceilings]
+
+    def to_do(self, left_out: Collection[tuple[str, str]]) -> tuple[list[_Job], list[_Job]]:
+        """First all predictions, which name the labels to explain, then all explanations, and
+        last what they can do without."""
         places = mixed(len(self.batches))
         # a batch goes through all methods before the next: what metrics ask about it is remembered,
         # and from what is done can be told how long the rest will take
@@ -157,23 +160,29 @@ class Work:
             for i, explainer in enumerate(self.explainers)
             if (model, explainer.spec) not in left_out
         ]
+        # a search is never made where questions cost money
+        search = [
+            _Job(model, b, i)
+            for model in self.models
+            if not getattr(self.models[model], "costly", False)
+            for b in places
+            for i in range(len(self.explainers), len(self.all_explainers))
+        ]
         again = [
             replace(job, second=True)
             for job in explain
             if self.second_draw and drawn_again(self._named(job))
         ]
-        return [
-            [_Job(model, b) for model in self.models for b in places],
-            [job for job in explain if not self._named(job).ceiling],
-            [job for job in explain if self._named(job).ceiling and self._examples(job)],
-            [job for job in again if self._examples(job)],
-        ]
+        predict = [_Job(model, b) for model in self.models for b in places]
+        return predict, [*explain, *(job for job in (*search, *again) if self._examples(job))]
+
+    def _searches(self, job: _Job) -> bool:
+        return job.explainer is not None and job.explainer >= len(self.explainers)
 
     def _examples(self, job: _Job) -> list[Example]:
         every = [self.data.examples[i] for i in self.batches[job.batch]]
-        if job.explainer is None or not (job.second or self._named(job).ceiling):
-            return every
-        return [e for e in every if e.id in self.part]
+        in_part = job.second or self._searches(job)
+        return [e for e in every if e.id in self.part] if in_part else every
 
     def _run(self, job: _Job) -> Run:
         return self.run.second_draw if job.second else self.run
@@ -234,6 +243,7 @@ class Work:
             for m in self.metrics
             if m.of_model == of_model
             and (m.usual or not job.second)
+            and (not self._searches(job) or any(q.searched for q in m.judged.values()))
             and not (job.model in self.unforced and m.truth_kind in (PLANTED, DECOY))
         ]
         run = self._run(job)
@@ -259,7 +269,7 @@ class Work:
 
     def _named(self, job: _Job) -> Explainer:
         assert job.explainer is not None
-        return self.explainers[job.explainer]
+        return self.all_explainers[job.explainer]
 
     def _explainer(self, job: _Job) -> Explainer:
         named = self._named(job)
@@ -293,7 +303,7 @@ class Work:
 
 def drawn_again(explainer: Explainer) -> bool:
     """Whether a second draw tells something of a method; of random scores it does not."""
-    return explainer.draws and not explainer.baseline and not explainer.ceiling
+    return explainer.draws and not explainer.baseline
 
 
 def carry_out(
@@ -312,7 +322,9 @@ def carry_out(
             computed += result.computed
             reused += result.reused
             job = result.job
-            what = "predictions" if job.explainer is None else work.explainers[job.explainer].spec
+            what = (
+                "predictions" if job.explainer is None else work.all_explainers[job.explainer].spec
+            )
             again = ", a second draw" if job.second else ""
             watch(Progress(done, total, f"{job.model}: {what}{again}"))
     return computed, reused

@@ -25,11 +25,12 @@ class Explainer(Plugin, ABC):
     baseline: ClassVar[bool] = False
     """True for methods that look at nothing: what every other must beat."""
 
+    ceiling: ClassVar[bool] = False
+    """True for searches for the answer itself: they show what a test lets anybody reach, on part of
+    the texts, and compete with no method."""
+
     draws: ClassVar[bool] = False
     """True for methods that another set of random numbers would lead elsewhere."""
-
-    ceiling: ClassVar[bool] = False
-    """True for searches that ask so much that they are done on part of the texts only."""
 
     asks_by: ClassVar[tuple[str, ...]] = ()
     """The settings that say how much is asked of the model; the first is the number of questions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -13,7 +13,7 @@ from .attributions import Attribution
 from .changes import DECOY, MANIPULATION, PLANTED
 from .classifiers import Classifier
 from .examples import Example
-from .inputs import BoolArray, FloatArray
+from .inputs import BoolArray, FloatArray, Hiding
 from .plugins import Plugin
 
 Row = Mapping[str, float]
@@ -49,6 +49,8 @@ class Quantity:
     """True for the one quantity by which this metric ranks methods in a verdict."""
     share: bool = False
     """Whether its mean is a share of texts: one or zero for each, or how likely it is one."""
+    searched: bool = False
+    """Whether a search for the most damaging words shows what can be reached."""
 
 
 class Metric(Plugin, ABC):
@@ -81,6 +83,10 @@ class Metric(Plugin, ABC):
         """The quantities as these settings read them."""
         return self.quantities
 
+    def variants(self, truth_kinds: Sequence[str]) -> tuple[Metric, ...]:
+        """The settings under which it is run where nobody chose any, on data with such truths."""
+        return (self,)
+
     def n_questions(self, n_features: int) -> int | None:
         """How many questions the explanation of a text of so many words costs at most; None where
         nobody knows."""
@@ -93,6 +99,17 @@ class Metric(Plugin, ABC):
     def summary(self, rows: Sequence[Row]) -> Row:
         """Means over the rows in which a quantity is defined."""
         return means(rows)
+
+
+class HidingMetric(Metric):
+    """A metric that hides features: run under two ways of hiding unless one is chosen, since a
+    method that hides as the metric does is at home there. Its subclasses are dataclasses."""
+
+    hiding: Hiding
+
+    def variants(self, truth_kinds: Sequence[str]) -> tuple[Metric, ...]:
+        other = Hiding.DELETE if self.hiding == Hiding.MASK else Hiding.MASK
+        return (self, replace(self, hiding=other))  # type: ignore[type-var]
 
 
 @dataclass(frozen=True)
@@ -110,6 +127,10 @@ class TruthMetric(Metric):
     @property
     def truth_kind(self) -> str | None:
         return self.truth
+
+    def variants(self, truth_kinds: Sequence[str]) -> tuple[Metric, ...]:
+        kinds = [kind for kind in self.usual_truths if kind in truth_kinds]
+        return tuple(replace(self, truth=kind) for kind in kinds) or (self,)
 
     def n_questions(self, n_features: int) -> int | None:
         return 0  # truths are told, not asked for

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..core.attributions import Order, count_from_ratio, ranking
 from ..core.inputs import FloatArray, Hiding
-from ..core.metrics import Case, Metric, Quantity, Row
+from ..core.metrics import Case, HidingMetric, Quantity, Row
 from ..engine.asking import masked_probabilities
 
 LEAST_RISE = 1e-4
@@ -18,7 +18,7 @@ LEAST_RISE = 1e-4
 
 
 @dataclass(frozen=True)
-class Deletion(Metric):
+class Deletion(HidingMetric):
     """Deletion and insertion curves, and the confidence without the least important words."""
 
     purpose: ClassVar[str] = "order the words by how much the decision hangs on them"
@@ -27,6 +27,7 @@ class Deletion(Metric):
             "mean probability of the explained label while words go, the most important first",
             "lower",
             True,
+            searched=True,
         ),
         "insertion_area": Quantity(
             "mean probability of the label while words come, the most important first", "higher"

@@ -217,6 +217,17 @@ def _reached(differences: FloatArray) -> FloatArray:
     return found
 
 
+def smallest_p(n: int) -> float:
+    """What the sign-flip test gives where all of so many differences point one way: no evidence
+    from as many texts can be stronger."""
+    return min(1.0, 2.0 ** (1 - n))
+
+
+def texts_needed(comparisons: int, level: float = 0.05) -> int:
+    """So many texts at least before any of so many comparisons can pass Holm's correction."""
+    return next(n for n in itertools.count(1) if smallest_p(n) * max(1, comparisons) < level)
+
+
 def holm(p_values: Sequence[float] | FloatArray) -> FloatArray:
     """Step-down correction: each p-value as it stands after all looks are counted."""
     p = np.asarray(p_values, dtype=float)
