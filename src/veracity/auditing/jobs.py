@@ -7,12 +7,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ..core.attributions import Attribution
 from ..core.changes import DECOY, PLANTED
 from ..core.classifiers import Classifier
+from ..core.errors import BudgetSpent
 from ..core.examples import Dataset, Example
 from ..core.explainers import Explainer
 from ..core.inputs import FloatArray
@@ -34,6 +36,10 @@ class Progress:
     done: int
     total: int
     doing: str
+
+
+PART = 40
+"""On so many texts a search shows what is possible, and methods that draw are drawn again."""
 
 
 def families(data: Dataset) -> dict[str, list[int]]:
@@ -171,10 +177,22 @@ class Work:
         again = [
             replace(job, second=True)
             for job in explain
-            if self.second_draw and drawn_again(self._named(job))
+            if self.second_draw and drawn_again(self.named(job))
         ]
         predict = [_Job(model, b) for model in self.models for b in places]
         return predict, [*explain, *(job for job in (*search, *again) if self._examples(job))]
+
+    def finished(
+        self, done: Collection[_Job], explain: Sequence[_Job], why: str
+    ) -> dict[str, Any] | None:
+        """The batches that went through all methods; None if all did."""
+        needed = [job for job in explain if not job.second and not self._searches(job)]
+        open_ = {job.batch for job in needed if job not in done}
+        if not open_:
+            return None
+        batches = [b for b in range(len(self.batches)) if b not in open_]
+        texts = sum(len(self.batches[b]) for b in batches)
+        return {"batches": batches, "texts": texts, "of": len(self.data), "why": why}
 
     def _searches(self, job: _Job) -> bool:
         return job.explainer is not None and job.explainer >= len(self.explainers)
@@ -267,12 +285,12 @@ class Work:
                 run.write_scores(part, job.model, explainer, metric.spec, named)
         return len(missing), len(parts) - len(missing)
 
-    def _named(self, job: _Job) -> Explainer:
+    def named(self, job: _Job) -> Explainer:
         assert job.explainer is not None
         return self.all_explainers[job.explainer]
 
     def _explainer(self, job: _Job) -> Explainer:
-        named = self._named(job)
+        named = self.named(job)
         return self.fitted.get((job.model, named.spec), named)
 
     def _again(self, job: _Job, example: Example, target: int) -> Attribution:
@@ -306,25 +324,37 @@ def drawn_again(explainer: Explainer) -> bool:
     return explainer.draws and not explainer.baseline
 
 
+@dataclass(frozen=True)
+class Outcome:
+    """How many parts were computed, how many were there already, and what a spent budget left."""
+
+    computed: int
+    reused: int
+    partial: Mapping[str, Any] | None = None
+
+
 def carry_out(
     work: Work,
     executor: Executor,
     skipped: Sequence[Mapping[str, str]],
     watch: Callable[[Progress], None],
-) -> tuple[int, int]:
-    """All jobs in their order; how many parts were computed and how many were there already."""
-    stages = work.to_do({(s["model"], s["explainer"]) for s in skipped})
-    total = sum(map(len, stages))
-    done = computed = reused = 0
-    for jobs in stages:
-        for result in executor.map(work, jobs):
-            done += 1
-            computed += result.computed
-            reused += result.reused
-            job = result.job
-            what = (
-                "predictions" if job.explainer is None else work.all_explainers[job.explainer].spec
-            )
-            again = ", a second draw" if job.second else ""
-            watch(Progress(done, total, f"{job.model}: {what}{again}"))
-    return computed, reused
+) -> Outcome:
+    """All jobs in their order. Where a budget ends them, the texts that went through all methods
+    are what there is."""
+    predict, explain = work.to_do({(s["model"], s["explainer"]) for s in skipped})
+    total = len(predict) + len(explain)
+    done: list[_Done] = []
+    try:
+        for jobs in (predict, explain):
+            for result in executor.map(work, jobs):
+                done.append(result)
+                job = result.job
+                what = "predictions" if job.explainer is None else work.named(job).spec
+                again = ", a second draw" if job.second else ""
+                watch(Progress(len(done), total, f"{job.model}: {what}{again}"))
+        partial = None
+    except BudgetSpent as spent:
+        partial = work.finished({result.job for result in done}, explain, str(spent))
+        if partial is not None and not partial["texts"]:
+            raise
+    return Outcome(sum(d.computed for d in done), sum(d.reused for d in done), partial)

@@ -53,6 +53,10 @@ def audit(
         ),
     ] = None,
     questions: Questions = None,
+    plan_only: Annotated[
+        bool,
+        typer.Option("--plan", help="Say what would be asked of the model, and stop there."),
+    ] = False,
     workers: Annotated[int, typer.Option(min=1, help="Worker processes.")] = 1,
     target: Annotated[str, typer.Option(help="predicted, gold, or a label.")] = "predicted",
     seed: Seed = 0,
@@ -65,7 +69,7 @@ def audit(
 ) -> None:
     """Test explanation methods on a model and say which to believe; resumes when given again."""
     from ..auditing import audit as run_audit
-    from ..auditing import default_folder
+    from ..auditing import default_folder, plan
     from ..auditing.bars import Bar, check_bars, missed
     from ..core.plugins import split_specs
     from ..explainers import explainers
@@ -86,6 +90,22 @@ def audit(
         name: service.model(source, file.labels, cache=answers) for name, source in names.items()
     }
     first = next(iter(models.values()))
+    taught = training_data(train, replace(file, layout=train_layout), seed)
+    if plan_only:
+        found = plan(
+            models, part, methods or "all", metrics or "all", train=taught, seed=seed,
+            profile=profile, questions=questions,
+        )  # fmt: skip
+        if as_json:
+            print_json({"plan": found.to_dict()})
+        else:
+            print(*found.lines(), sep="\n")
+        return
+
+    def tell_plan(found: Any) -> None:
+        if not as_json and any(getattr(m, "costly", False) for m in models.values()):
+            stderr().print("\n".join(found.lines()), markup=False, soft_wrap=True)
+
     with Bars(as_json) as shown:
         result = run_audit(
             models,
@@ -96,10 +116,11 @@ def audit(
             target=target if target == "gold" else wanted_target(target, first.labels),
             seed=seed,
             workers=workers,
-            train=training_data(train, replace(file, layout=train_layout), seed),
+            train=taught,
             profile=profile,
             questions=questions,
             watch=lambda progress: shown.watch("audit", progress),
+            tell_plan=tell_plan,
         )
         pages = write_pair_pages(result.run) if part.pairs else []
         report = write_report(result.run)  # links to those pages
@@ -215,6 +236,8 @@ def tell_audit(
                 "noise": [_noise_json(n) for n in noise(result.run)],
                 "own_errors": [asdict(e) for e in own_errors(result.run)],
                 "models": {m: s.get("", {}) for m, s in result.run.summaries().items()},
+                "plan": result.run.asked.get("plan"),
+                "partial": result.run.partial,
                 "computed": result.computed,
                 "reused": result.reused,
                 "failures": failures or [],
@@ -222,9 +245,12 @@ def tell_audit(
         )
         return
     from ..reports.terminal import print_standings
+    from ..results.run import remarks
 
     console = stdout()
     print_standings(console, result.run)
+    for remark in remarks(result.run):
+        console.print(remark, markup=False, soft_wrap=True)
     for failure in failures or []:
         stderr().print(failure, style="red", markup=False)
     console.print(f"\nReport: {report}", markup=False, soft_wrap=True)
