@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
@@ -122,6 +122,11 @@ class Metric(Plugin, ABC):
         """The settings under which it is run where nobody chose any, on data with such truths."""
         return (self,)
 
+    def cuts(self, n_features: int) -> frozenset[tuple[Hashable, ...]]:
+        """The maskings that it asks about in terms of a ranking of so many words, such as (way of
+        hiding, order, "without", 5); what two metrics name alike is asked once. By default none."""
+        return frozenset()
+
     def n_questions(self, n_features: int) -> int | None:
         """How many questions the explanation of a text of so many words costs at most; None where
         nobody knows."""
@@ -145,6 +150,9 @@ class HidingMetric(Metric):
     def variants(self, truth_kinds: Sequence[str]) -> tuple[Metric, ...]:
         other = Hiding.DELETE if self.hiding == Hiding.MASK else Hiding.MASK
         return (self, replace(self, hiding=other))  # type: ignore[type-var]
+
+    def n_questions(self, n_features: int) -> int | None:
+        return len(self.cuts(n_features)) or None
 
 
 @dataclass(frozen=True)
