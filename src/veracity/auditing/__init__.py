@@ -35,8 +35,8 @@ from ..models import load_model, model_name
 from ..results.guarantees import Reliance
 from ..results.guarantees import reliance as reliance_on
 from ..results.run import Run, is_whole, slug
-from ..results.standings import Standing, standings
-from ..results.verdicts import Verdict, verdicts
+from ..results.standings import Standing
+from ..results.verdicts import Conclusions, Verdict, conclude
 from .explaining import Target, check_ability, explain, wanted_target
 from .jobs import Progress, Work, batches_of, carry_out, part_of
 from .labels import fit_labels
@@ -73,16 +73,24 @@ class Audit:
         return self.run.folder
 
     @cached_property
-    def standings(self) -> list[Standing]:
-        return standings(self.run)
+    def conclusions(self) -> Conclusions:
+        return conclude(self.run)
 
-    @cached_property
+    @property
+    def standings(self) -> list[Standing]:
+        return list(self.conclusions.standings)
+
+    @property
     def verdicts(self) -> list[Verdict]:
-        return verdicts(self.standings)
+        return [v for c in self.conclusions.models for v in c.verdicts]
 
     def __str__(self) -> str:
         said = [f"{name}: {r['sentence']}" for name, r in self.reliance.items()]
-        return "\n".join([*said, *(f"{v.model}: {v.sentence}" for v in self.verdicts)])
+        for one in self.conclusions.models:
+            said.append(f"{one.model}: {one.health.summary}")
+            said += [f"{one.model}: {v.sentence}" for v in one.verdicts]
+            said.append(f"{one.model}: {one.recommendation.sentence}")
+        return "\n".join(said)
 
     @property
     def reliance(self) -> Mapping[str, Mapping[str, Any]]:
@@ -92,7 +100,10 @@ class Audit:
 
     def _repr_html_(self) -> str:
         said = "".join(
-            f"<li><b>{escape(v.model)}</b>: {escape(v.sentence)}</li>" for v in self.verdicts
+            f"<li><b>{escape(c.model)}</b>: {escape(sentence)}</li>"
+            for c in self.conclusions.models
+            for sentence in (c.health.summary, c.recommendation.sentence, c.recommendation.effect)
+            if sentence
         )
         rows = "".join(
             f"<tr><td>{escape(s.model)}</td><td>{escape(s.metric)}: {escape(s.name)}</td>"

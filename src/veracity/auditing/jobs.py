@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -26,6 +27,7 @@ from ..engine.seeds import generator
 from ..engine.tally import counting
 from ..results.run import Run, is_whole, read_attributions, read_table
 from .explaining import Target, attributions, chosen_targets
+from .pace import Pace
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,9 @@ class Progress:
     done: int
     total: int
     doing: str
+    seconds_left: float | None = None
+    and_more: bool = False
+    """Whether work comes on top of which nothing is known yet."""
 
 
 PART = 40
@@ -116,6 +121,7 @@ class _Done:
     job: _Job
     computed: int
     reused: int
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -145,7 +151,8 @@ class Work:
     def __call__(self, job: _Job) -> _Done:
         examples = self._examples(job)
         steps = self._predict if job.explainer is None else self._explain
-        return steps(job, examples)
+        started = time.perf_counter()
+        return replace(steps(job, examples), seconds=time.perf_counter() - started)
 
     @property
     def all_explainers(self) -> list[Explainer]:
@@ -188,6 +195,10 @@ class Work:
         if job.explainer is None or not (job.second or self._named(job).ceiling):
             return every
         return [e for e in every if e.id in self.part]
+
+    def size(self, job: _Job) -> int:
+        """How many texts a job is about."""
+        return len(self._examples(job))
 
     def _run(self, job: _Job) -> Run:
         return self.run.second_draw if job.second else self.run
@@ -326,6 +337,9 @@ def carry_out(
     stages = work.to_do({(s["model"], s["explainer"]) for s in skipped})
     total = sum(map(len, stages))
     done = computed = reused = 0
+    pace = Pace(Counter())
+    for job in (job for jobs in stages for job in jobs):
+        pace.ahead[job.model, job.explainer] += work.size(job)
     for jobs in stages:
         for result in executor.map(work, jobs):
             done += 1
@@ -336,5 +350,11 @@ def carry_out(
                 "predictions" if job.explainer is None else work.all_explainers[job.explainer].spec
             )
             again = ", a second draw" if job.second else ""
-            watch(Progress(done, total, f"{job.model}: {what}{again}"))
+            pace.done(
+                (job.model, job.explainer),
+                work.size(job),
+                result.seconds,
+                computed=result.computed > 0,
+            )
+            watch(Progress(done, total, f"{job.model}: {what}{again}", *pace.left()))
     return computed, reused

@@ -25,7 +25,7 @@ from .options import (
     TrainLayout,
 )
 from .reading import FileOptions, ModelOptions, part_of, short_names, training_data
-from .showing import Bars, print_json, stderr, stdout
+from .showing import Bars, print_json, stderr, stdout, typed_command
 
 
 def audit(
@@ -105,10 +105,14 @@ def audit(
             profile=profile,
             questions=questions,
             redo=redo or (),
+            sources={name: service.source(source) for name, source in names.items()},
+            command=typed_command(),
             watch=lambda progress: shown.watch("audit", progress),
         )
-        pages = write_pair_pages(result.run) if part.pairs else []
-        report = write_report(result.run)  # links to those pages
+        said = result.conclusions
+        pages = write_pair_pages(result.run, conclusions=said) if part.pairs else []
+        # links to those pages
+        report = write_report(result.run, conclusions=said)
     failures = missed(result.standings, bars, result.run.summaries())
     tell_audit(result, report, as_json, failures, pages)
     if failures:
@@ -216,6 +220,8 @@ def tell_audit(
                 "run": str(result.folder),
                 "report": str(report),
                 "pages": [str(page) for page in pages],
+                "health": [_health_json(c.health) for c in result.conclusions.models],
+                "recommendations": [asdict(c.recommendation) for c in result.conclusions.models],
                 "verdicts": [asdict(v) for v in result.verdicts],
                 "standings": [_standing_json(s) for s in result.standings],
                 "noise": [_noise_json(n) for n in noise(result.run)],
@@ -227,15 +233,21 @@ def tell_audit(
             }
         )
         return
-    from ..reports.terminal import print_standings
+    from ..reports.terminal import print_conclusions
 
     console = stdout()
-    print_standings(console, result.run)
+    print_conclusions(console, result.run, result.conclusions)
     for failure in failures or []:
         stderr().print(failure, style="red", markup=False)
-    console.print(f"\nReport: {report}", markup=False, soft_wrap=True)
+    console.print(f"Report: {report}", markup=False, soft_wrap=True)
     for page in pages:
         console.print(f"Pairs: {page}", markup=False, soft_wrap=True)
+
+
+def _health_json(found: Any) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return asdict(found) | {name: getattr(found, name) for name in ("summary", "fault", "caution")}
 
 
 def _noise_json(found: Any) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
@@ -23,6 +24,7 @@ from .options import (
     SkipBad,
     Timeout,
 )
+from .showing import without_secrets
 
 if TYPE_CHECKING:
     from ..auditing.learning import Reading
@@ -73,6 +75,11 @@ class ModelOptions:
     budget: Budget = None
     timeout: Timeout = 30.0
     batch_size: BatchSize = 32
+
+    def source(self, source: str) -> str:
+        """A model as another command would name it, without what opens it."""
+        trusted = " --allow-unpickle" if self.allow_unpickle else ""
+        return f"{shlex.quote(without_secrets(source))}{trusted}"
 
     def model(self, source: str, labels: str, *, cache: Path | None = None) -> Classifier:
         from ..models import load_model

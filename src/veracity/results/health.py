@@ -92,7 +92,8 @@ class Health:
             return ""
         return (
             f"{self.texts} texts do not show that the model is right oftener than its answers "
-            f"would be if dealt out at random ({self.dealt:.3f}): bring more labelled texts, or mend it"
+            f"would be if dealt out at random ({self.dealt:.3f}): bring more "
+            "labelled texts, or mend it"
         )
 
 

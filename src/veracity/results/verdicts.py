@@ -301,8 +301,8 @@ def _recommended(
 
 
 def _best_overall(model: str, advised: Sequence[Verdict], costs: Costs) -> str:
-    """The method that is best or tied for most purposes, those first that tell whether it is true of
-    the model; then the one most often best; then the quicker one."""
+    """The method that is best or tied for most purposes, those first that tell whether it is true
+    of the model; then the one most often best; then the quicker one."""
     methods = {m for v in advised if v.use for m in (v.use, *v.tied)}
 
     def rank(method: str) -> tuple[int, int, int, float, str]:
