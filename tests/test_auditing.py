@@ -38,6 +38,7 @@ from veracity.data import Splits, load_data, split, write_records
 from veracity.models import model_name, save_model
 from veracity.models.adapters.callables import CallableClassifier
 from veracity.reports.html import build_report
+from veracity.results.run import Run
 
 METHODS = "random_scores, occlusion, lime(samples=60), shap(samples=60)"
 
@@ -490,6 +491,7 @@ def test_a_run_that_goes_on_under_other_versions_says_so(
         (resumed,) = made["resumed"]
         assert resumed["versions"] == before["versions"]
         assert re.search(told, resumed["sentence"])
+    assert re.search(told, build_report(Run.open(tmp_path / "r")))
 
 
 def test_targets(cnn: Any, small: Dataset, tmp_path: Path) -> None:
