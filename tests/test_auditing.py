@@ -503,6 +503,10 @@ def test_targets(cnn: Any, small: Dataset, tmp_path: Path) -> None:
         assert [rows[e.id]["target"] for e in small] == expected
     run = audit(cnn, small, "occlusion", "erasure", out=tmp_path / "0", target="negative").run
     assert run.asked["target"] == 0  # a label's name and its number are one target
+    page = build_report(run)
+    assert "<dt>Explained label</dt><dd>negative</dd>" in page
+    assert "recall of negative" in page
+    assert "recall of 0" not in page
     with pytest.raises(DataError, match="did you mean 'positive'"):
         audit(cnn, small, "occlusion", "erasure", out=tmp_path / "none", target="positiv")
     with pytest.raises(DataError, match="number below 2"):
