@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
@@ -22,6 +22,9 @@ Quality = Literal["faithfulness", "plausibility", "stability"]
 """What a test speaks of: whether an explanation is true of the model, whether people would give it,
 or whether it stays when little changes."""
 
+Twins = bool | Literal["kept", "changed"]
+"""None of them, all, or those whose label is that of the original, or is another."""
+
 
 @dataclass(frozen=True)
 class Case:
@@ -38,9 +41,14 @@ class Case:
     """Explains the input once more, by the same method with the same random numbers."""
 
     @property
+    def answer(self) -> int:
+        """The label that the model gives to the whole input."""
+        return int(np.argmax(self.probabilities))
+
+    @property
     def right(self) -> bool:
         """Whether the model answers the label of the example."""
-        return int(np.argmax(self.probabilities)) == self.example.label
+        return self.answer == self.example.label
 
 
 @dataclass(frozen=True)
@@ -68,8 +76,8 @@ class Metric(Plugin, ABC):
     of_model: ClassVar[bool] = False
     """True when the explanation plays no part: then it is computed once per model."""
 
-    of_pairs: ClassVar[bool] = False
-    """True when twins are compared with their originals: without pairs it is not defined."""
+    of_pairs: ClassVar[Twins] = False
+    """Which twins are compared with their originals, if any: without pairs it is not defined."""
 
     of_labels: ClassVar[bool] = False
     """True when it matters which label is right: without labels it is not defined."""
@@ -114,6 +122,11 @@ class Metric(Plugin, ABC):
         """The settings under which it is run where nobody chose any, on data with such truths."""
         return (self,)
 
+    def cuts(self, n_features: int) -> frozenset[tuple[Hashable, ...]]:
+        """The maskings that it asks about in terms of a ranking of so many words, such as (way of
+        hiding, order, "without", 5); what two metrics name alike is asked once. By default none."""
+        return frozenset()
+
     def n_questions(self, n_features: int) -> int | None:
         """How many questions the explanation of a text of so many words costs at most; None where
         nobody knows."""
@@ -137,6 +150,9 @@ class HidingMetric(Metric):
     def variants(self, truth_kinds: Sequence[str]) -> tuple[Metric, ...]:
         other = Hiding.DELETE if self.hiding == Hiding.MASK else Hiding.MASK
         return (self, replace(self, hiding=other))  # type: ignore[type-var]
+
+    def n_questions(self, n_features: int) -> int | None:
+        return len(self.cuts(n_features)) or None
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import json
 import re
+import shutil
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -64,7 +65,7 @@ class Run:
         """A new run, or the one already in this folder if the same was asked of it, without what it
         holds of the methods to be done anew."""
         if (folder / "run.json").exists():
-            return cls._resume(folder, asked, redo)
+            return cls._resume(folder, asked, data, redo)
         run = cls(folder, asked, {"created": timestamp(), "versions": versions()})
         run._write_examples(data)
         run._write_json()
@@ -85,9 +86,15 @@ class Run:
             )
 
     @classmethod
-    def _resume(cls, folder: Path, asked: Mapping[str, Any], redo: Collection[str]) -> Run:
+    def _resume(
+        cls, folder: Path, asked: Mapping[str, Any], data: Dataset, redo: Collection[str]
+    ) -> Run:
         before = cls.open(folder)
         now = json.loads(json.dumps(asked))
+        if _chosen_anew(before.asked, now):
+            # all that was answered is kept elsewhere: nothing is asked twice
+            before._clear()
+            return cls.start(folder, asked, data)
         changed = [
             k for k in ("dataset", "seed", "batch_size", "target") if before.asked[k] != now[k]
         ]
@@ -152,6 +159,36 @@ class Run:
             ) from None
         except (ValueError, KeyError, TypeError) as error:
             raise RunError(f"{path} is damaged ({error}). Restore it, or run again") from None
+
+    def _clear(self) -> None:
+        (self.folder / "run.json").unlink()
+        for kind in ("predictions", "attributions", "scores", "second_draw"):
+            shutil.rmtree(self.folder / kind, ignore_errors=True)
+        (self.folder / "summaries.json").unlink(missing_ok=True)
+
+    @property
+    def partial(self) -> Mapping[str, Any] | None:
+        """Where a budget ended the audit: `texts` of so many (`of`) went through all methods, and
+        only these are read; `why` says what to do."""
+        found: Mapping[str, Any] | None = self.made.get("partial")
+        return found
+
+    def marked(self, partial: Mapping[str, Any] | None) -> Run:
+        """This run as partial, or as whole."""
+        if partial == self.partial:
+            return self
+        rest = {k: v for k, v in self.made.items() if k != "partial"}
+        run = replace(self, made={**rest, "partial": partial} if partial else rest)
+        run._write_json()
+        return run
+
+    def _parts(self, first: Path) -> list[Path]:
+        """All parts that belong to the same as the first one, without what is not finished."""
+        paths = sorted(first.parent.glob("*.parquet"))
+        if self.partial is None:
+            return paths
+        finished = {f"{batch:05d}" for batch in self.partial["batches"]}
+        return [path for path in paths if path.stem in finished]
 
     def _write_json(self) -> None:
         content = {"format": FORMAT, "asked": self.asked, "made": self.made}
@@ -327,7 +364,7 @@ class Run:
         """Class probabilities by example, labels in the dataset's order."""
         return {
             r["example"]: np.array(r["probabilities"])
-            for path in sorted(self.prediction_part(model, 0).parent.glob("*.parquet"))
+            for path in self._parts(self.prediction_part(model, 0))
             for r in read_table(path).to_pylist()
         }
 
@@ -335,7 +372,7 @@ class Run:
         """Stored attributions by example, as `read_attributions` gives them."""
         return {
             example: row
-            for path in sorted(self.attribution_part(model, explainer, 0).parent.glob("*.parquet"))
+            for path in self._parts(self.attribution_part(model, explainer, 0))
             for example, row in read_attributions(path).items()
         }
 
@@ -343,13 +380,13 @@ class Run:
         """All scores of what was asked, in long form; those of searches only where wanted."""
         import pyarrow as pa
 
-        folders = [
-            self.score_part(model, explainer, metric, 0).parent
+        firsts = [
+            self.score_part(model, explainer, metric, 0)
             for model in self.models
             for explainer in (*self.explainers, *(self.ceilings if ceilings else ()), "")
             for metric in self.asked["metrics"]
         ]
-        parts = [read_table(path) for f in folders for path in sorted(f.glob("*.parquet"))]
+        parts = [read_table(path) for first in firsts for path in self._parts(first)]
         relied = self.asked.get("reliance", {}).values()
         if not parts and relied and not any(r["forced"] for r in relied):
             # nothing could be held against the methods, so nothing was scored
@@ -365,8 +402,8 @@ class Run:
         found = []
         for model in self.models:
             for explainer in self.explainers:
-                folder = self.attribution_part(model, explainer, 0).parent
-                tables = [read_table(p, ["seconds", "questions"]) for p in folder.glob("*.parquet")]
+                parts = self._parts(self.attribution_part(model, explainer, 0))
+                tables = [read_table(path, ["seconds", "questions"]) for path in parts]
                 columns = [t.to_pydict() for t in tables]
                 found.append(
                     Cost(
@@ -421,6 +458,27 @@ def _resumed(made: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     earlier = [r for r in made.get("resumed", []) if r["versions"] != now]
     told = {"at": timestamp(), "versions": now, "sentence": sentence}
     return {**made, "resumed": [*earlier, told]}
+
+
+def remarks(run: Run) -> list[str]:
+    """What a budget made of a run, in sentences."""
+    found = []
+    if run.asked.get("plan"):
+        found.append(f"Chosen: {run.asked['plan']['sentence']}.")
+    if run.partial is not None:
+        of = f"{run.partial['texts']:,} of {run.partial['of']:,} texts"
+        found.append(f"Partial: all of this is told by {of}. {run.partial['why']}.")
+    return found
+
+
+def _chosen_anew(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    """Whether another budget chose other texts or settings of the same data."""
+    old, new = before.get("plan"), now.get("plan")
+    if not old:
+        return False
+    given = new["whole"] if new else now["dataset"]["fingerprint"]
+    keys = ("texts", "questions", "dropped")
+    return bool(old["whole"] == given) and (not new or any(old[key] != new[key] for key in keys))
 
 
 def _same_models(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
