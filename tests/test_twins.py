@@ -26,7 +26,7 @@ from veracity.metrics import metrics
 from veracity.metrics.consistency import Consistency, Membership, Variant, mean_overlap, shared
 from veracity.metrics.deletion import rises
 from veracity.metrics.movement import changed_words, found_share
-from veracity.metrics.rationale_match import average_precision, matches
+from veracity.metrics.rationale_match import area, average_precision, matches
 from veracity.reports.charts import chart
 from veracity.reports.html import build_report
 from veracity.reports.pairs import pairs_page, write_pairs
@@ -442,10 +442,29 @@ def test_average_precision_equals_scikit_learn() -> None:
         assert ours == pytest.approx(average_precision_score(known, scores))
 
 
+def test_the_area_by_trapezoids_is_erasers() -> None:
+    from sklearn.metrics import auc, precision_recall_curve
+
+    # ranks 1 and 3 are marked: recall 0 to 1/2 at precision 1, on to 1 from 1/2 to 2/3
+    assert area(np.array([9, 5, 7, 1.0]), marked(4, 0, 1)) == pytest.approx(1 / 2 + 7 / 24)
+    # a map without a score: a line from 1 down to the share, far above the share itself
+    assert area(np.zeros(4), marked(4, 3)) == pytest.approx(5 / 8)
+    assert judged([0, 0, 0, 0], [3])["auprc"] == pytest.approx(5 / 8)
+    assert judged([0, 0, 0, 0], [3])["average_precision"] == pytest.approx(1 / 4)
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        n = int(rng.integers(1, 12))
+        scores = rng.integers(-3, 4, size=n).astype(float)
+        known = rng.random(n) < 0.4
+        known[rng.integers(n)] = True
+        precision, recall, _ = precision_recall_curve(known, scores)
+        assert area(scores, known) == pytest.approx(auc(recall, precision))
+
+
 def test_scores_that_differ_by_rounding_are_equal() -> None:
     row = judged([3, 2, 2 + 1e-9, 1], [1, 3])
-    assert row["auprc"] == pytest.approx(5 / 12)
-    assert row["auprc"] == judged([3, 2 + 1e-9, 2, 1], [1, 3])["auprc"]
+    assert row["average_precision"] == pytest.approx(5 / 12)
+    assert row["average_precision"] == judged([3, 2 + 1e-9, 2, 1], [1, 3])["average_precision"]
 
 
 def test_phrases_match_from_half_of_their_words_on() -> None:
@@ -468,15 +487,15 @@ def test_the_iou_f1_of_phrases_by_hand() -> None:
 
 def test_repeated_words_are_told_apart_by_their_places() -> None:
     first, last = (judged([9, 0, 0, 0], [place], spec="ratio=0.25") for place in (0, 3))
-    assert (first["auprc"], first["iou_f1"]) == (1.0, 1.0)
-    assert (last["auprc"], last["iou_f1"]) == (0.25, 0.0)
+    assert (first["average_precision"], first["iou_f1"]) == (1.0, 1.0)
+    assert (last["average_precision"], last["iou_f1"]) == (0.25, 0.0)
 
 
 def test_an_empty_selection_matches_nothing() -> None:
     for spec in ("ratio=0.0", "ratio=0.5"):
         row = judged([0, 0, 0, 0], [0, 1], spec=spec)
         assert (row["iou_f1"], row["chosen"]) == (0.0, 0.0)
-        assert row["auprc"] == row["share"] == 0.5
+        assert row["average_precision"] == row["share"] == 0.5
     assert judged([-1, -2, -3], [0], spec="ratio=0.0")["iou_f1"] == 0.0
     assert judged([-1, -2, 3], [2], spec="ratio=0.0")["iou_f1"] == 1.0
 
@@ -486,15 +505,15 @@ def test_several_rationales_together_or_the_best_of_them() -> None:
     together = judged(scores, [0, 1], [4, 5])
     best = judged(scores, [4, 5], [0, 1], spec="sets=best")
     # 1, 1 and then, the three last being equal, 4 of 6
-    assert together["auprc"] == pytest.approx((1 + 1 + 2 * 4 / 6) / 4)
+    assert together["average_precision"] == pytest.approx((1 + 1 + 2 * 4 / 6) / 4)
     assert together["share"] == pytest.approx(4 / 6)
     assert together["iou_f1"] == pytest.approx(2 / 3)  # one phrase of one, one of two
-    assert (best["auprc"], best["iou_f1"]) == (1.0, 1.0)
+    assert (best["average_precision"], best["iou_f1"]) == (1.0, 1.0)
     assert best["share"] == pytest.approx(2 / 6)
     # neighbouring sets make one phrase together
     assert judged(scores, [0], [1])["iou_f1"] == 1.0
     empty = judged(scores, [], spec="sets=best")
-    assert np.isnan(empty["auprc"]) and np.isnan(empty["iou_f1"])
+    assert np.isnan(empty["average_precision"]) and np.isnan(empty["iou_f1"])
 
 
 def test_phrases_are_pooled_over_texts() -> None:
@@ -726,9 +745,9 @@ def test_token_f1_pooled_by_hand() -> None:
 def test_average_precision_by_sign_or_by_size() -> None:
     scores = [-1, 2, -3, 0]
     # signed: the places 1, 3, 0, 2; both marked ones first
-    assert judged(scores, [1, 3])["auprc"] == 1.0
+    assert judged(scores, [1, 3])["average_precision"] == 1.0
     # by size: 2, 1, 0, 3; hits at the second and the fourth: (1/2 + 2/4) / 2
-    assert judged(scores, [1, 3], spec="by=abs")["auprc"] == pytest.approx(0.5)
+    assert judged(scores, [1, 3], spec="by=abs")["average_precision"] == pytest.approx(0.5)
 
 
 def test_every_quantity_has_its_own_best_set() -> None:
@@ -737,13 +756,13 @@ def test_every_quantity_has_its_own_best_set() -> None:
     row = judged(scores, [0, 1, 2, 3, 4], [1, 5], spec="sets=best, ratio=0.33")
     # of the first set: precision 1 throughout, and a phrase of five of which 2/5 are chosen: none
     # of the second: ranks 2 and 6, (1/2 + 2/6) / 2; the phrase 1 matches by half: 1/1 and 1/2
-    assert row["auprc"] == 1.0 and row["share"] == pytest.approx(5 / 6)
+    assert row["average_precision"] == 1.0 and row["share"] == pytest.approx(5 / 6)
     assert row["iou_f1"] == pytest.approx(2 / 3)
     second = judged(scores, [1, 5], spec="ratio=0.33")
-    assert second["auprc"] == pytest.approx(5 / 12)
+    assert second["average_precision"] == pytest.approx(5 / 12)
     # all together every word is marked: one phrase of six, of which a third is chosen
     union = judged(scores, [0, 1, 2, 3, 4], [1, 5], spec="ratio=0.33")
-    assert (union["auprc"], union["iou_f1"]) == pytest.approx((1.0, 0.0))
+    assert (union["average_precision"], union["iou_f1"]) == pytest.approx((1.0, 0.0))
     assert union["share"] == 1.0
 
 

@@ -7,12 +7,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ..core.attributions import Attribution
 from ..core.changes import DECOY, PLANTED
 from ..core.classifiers import Classifier
+from ..core.errors import BudgetSpent
 from ..core.examples import Dataset, Example
 from ..core.explainers import Explainer
 from ..core.inputs import FloatArray
@@ -67,11 +69,12 @@ def drawn_families(data: Dataset, seed: int) -> list[list[int]]:
     return [groups[k] for k in sorted(groups, key=lambda k: generator(seed, "order", k).random())]
 
 
-def part_of(data: Dataset, seed: int) -> frozenset[str]:
-    """The texts on which is done what would be too dear on all."""
+def part_of(data: Dataset, most: int, *, seed: int) -> frozenset[str]:
+    """The ids of so many texts, drawn by name, whole families: neither order nor company matters.
+    What would be too dear on all texts is done on these."""
     chosen: list[int] = []
     for group in drawn_families(data, seed):
-        if not chosen or len(chosen) + len(group) <= PART:
+        if not chosen or len(chosen) + len(group) <= most:
             chosen += group
     return frozenset(data.examples[i].id for i in chosen)
 
@@ -136,25 +139,24 @@ class Work:
     """Models that need not have used what was planted: nothing can be held against methods."""
     ceilings: Sequence[Explainer] = ()
     """Searches for what a test lets anybody reach; done on part of the texts."""
-    part: frozenset[str] = frozenset()
-    """The texts on which is done what would be too dear on all."""
-    again: bool = True
+    second_draw: bool = True
     """Whether methods that draw explain these texts once more, with other random numbers."""
+    part: frozenset[str] = frozenset()
+    """The ids of these texts."""
     memory: Memory = field(default_factory=Memory)
 
     def __call__(self, job: _Job) -> _Done:
-        examples = self._examples(job)
         steps = self._predict if job.explainer is None else self._explain
-        return steps(job, examples)
+        return steps(job, self._examples(job))
 
     @property
     def all_explainers(self) -> list[Explainer]:
         """What a job's number of an explainer counts: methods, then ceilings."""
         return [*self.explainers, *self.ceilings]
 
-    def to_do(self, left_out: Collection[tuple[str, str]]) -> list[list[_Job]]:
-        """First all predictions, which name the labels to explain, then all explanations, then
-        what the rest can do without."""
+    def to_do(self, left_out: Collection[tuple[str, str]]) -> tuple[list[_Job], list[_Job]]:
+        """First all predictions, which name the labels to explain, then all explanations, and
+        last what they can do without."""
         places = mixed(len(self.batches))
         # a batch goes through all methods before the next: what metrics ask about it is remembered,
         # and from what is done can be told how long the rest will take
@@ -162,32 +164,44 @@ class Work:
             _Job(model, b, i)
             for model in self.models
             for b in places
-            for i, explainer in enumerate(self.all_explainers)
+            for i, explainer in enumerate(self.explainers)
             if (model, explainer.spec) not in left_out
+        ]
+        # a search is never made where questions cost money
+        search = [
+            _Job(model, b, i)
+            for model in self.models
+            if not getattr(self.models[model], "costly", False)
+            for b in places
+            for i in range(len(self.explainers), len(self.all_explainers))
         ]
         again = [
             replace(job, second=True)
             for job in explain
-            if self.again and drawn_again(self._named(job))
+            if self.second_draw and drawn_again(self.named(job))
         ]
-        return [
-            [_Job(model, b) for model in self.models for b in places],
-            [job for job in explain if not self._named(job).ceiling],
-            [
-                job
-                for job in explain
-                if self._named(job).ceiling and self._examples(job)
-                # where questions cost money, what is possible is not looked for
-                if not getattr(self.models[job.model], "costly", False)
-            ],
-            [job for job in again if self._examples(job)],
-        ]
+        predict = [_Job(model, b) for model in self.models for b in places]
+        return predict, [*explain, *(job for job in (*search, *again) if self._examples(job))]
+
+    def finished(
+        self, done: Collection[_Job], explain: Sequence[_Job], why: str
+    ) -> dict[str, Any] | None:
+        """The batches that went through all methods; None if all did."""
+        needed = [job for job in explain if not job.second and not self._searches(job)]
+        open_ = {job.batch for job in needed if job not in done}
+        if not open_:
+            return None
+        batches = [b for b in range(len(self.batches)) if b not in open_]
+        texts = sum(len(self.batches[b]) for b in batches)
+        return {"batches": batches, "texts": texts, "of": len(self.data), "why": why}
+
+    def _searches(self, job: _Job) -> bool:
+        return job.explainer is not None and job.explainer >= len(self.explainers)
 
     def _examples(self, job: _Job) -> list[Example]:
         every = [self.data.examples[i] for i in self.batches[job.batch]]
-        if job.explainer is None or not (job.second or self._named(job).ceiling):
-            return every
-        return [e for e in every if e.id in self.part]
+        in_part = job.second or self._searches(job)
+        return [e for e in every if e.id in self.part] if in_part else every
 
     def _run(self, job: _Job) -> Run:
         return self.run.second_draw if job.second else self.run
@@ -243,13 +257,12 @@ class Work:
         of_model: bool,
     ) -> tuple[int, int]:
         """Writes the scores that are missing; how many parts were computed and how many reused."""
-        ceiling = job.explainer is not None and self._named(job).ceiling
         metrics = [
             m
             for m in self.metrics
             if m.of_model == of_model
-            and (not ceiling or any(q.searched for q in m.judged.values()))
             and (m.usual or not job.second)
+            and (not self._searches(job) or any(q.searched for q in m.judged.values()))
             and not (job.model in self.unforced and m.truth_kind in (PLANTED, DECOY))
         ]
         run = self._run(job)
@@ -268,17 +281,21 @@ class Work:
                 # metrics ask much the same of different methods; methods themselves do not share,
                 # or the one that comes first would seem the slowest
                 with remembering(self.memory), blamed_on(metric):
-                    rows = metric.score(cases)
-                    named = [(e.id, row) for e, row in zip(examples, rows, strict=True)]
+                    rows = [{k: float(v) for k, v in r.items()} for r in metric.score(cases)]
+                    if len(rows) != len(cases):
+                        raise ValueError(
+                            f"expected {len(cases)} rows, one per case; got {len(rows)}"
+                        )
+                named = [(e.id, row) for e, row in zip(examples, rows, strict=True)]
                 run.write_scores(part, job.model, explainer, metric.spec, named)
         return len(missing), len(parts) - len(missing)
 
-    def _named(self, job: _Job) -> Explainer:
+    def named(self, job: _Job) -> Explainer:
         assert job.explainer is not None
         return self.all_explainers[job.explainer]
 
     def _explainer(self, job: _Job) -> Explainer:
-        named = self._named(job)
+        named = self.named(job)
         return self.fitted.get((job.model, named.spec), named)
 
     def _again(self, job: _Job, example: Example, target: int) -> Attribution:
@@ -309,7 +326,16 @@ class Work:
 
 def drawn_again(explainer: Explainer) -> bool:
     """Whether a second draw tells something of a method; of random scores it does not."""
-    return explainer.draws and not explainer.baseline and not explainer.ceiling
+    return explainer.draws and not explainer.baseline
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How many parts were computed, how many were there already, and what a spent budget left."""
+
+    computed: int
+    reused: int
+    partial: Mapping[str, Any] | None = None
 
 
 def carry_out(
@@ -317,20 +343,23 @@ def carry_out(
     executor: Executor,
     skipped: Sequence[Mapping[str, str]],
     watch: Callable[[Progress], None],
-) -> tuple[int, int]:
-    """All jobs in their order; how many parts were computed and how many were there already."""
-    stages = work.to_do({(s["model"], s["explainer"]) for s in skipped})
-    total = sum(map(len, stages))
-    done = computed = reused = 0
-    for jobs in stages:
-        for result in executor.map(work, jobs):
-            done += 1
-            computed += result.computed
-            reused += result.reused
-            job = result.job
-            what = (
-                "predictions" if job.explainer is None else work.all_explainers[job.explainer].spec
-            )
-            again = ", a second draw" if job.second else ""
-            watch(Progress(done, total, f"{job.model}: {what}{again}"))
-    return computed, reused
+) -> Outcome:
+    """All jobs in their order. Where a budget ends them, the texts that went through all methods
+    are what there is."""
+    predict, explain = work.to_do({(s["model"], s["explainer"]) for s in skipped})
+    total = len(predict) + len(explain)
+    done: list[_Done] = []
+    try:
+        for jobs in (predict, explain):
+            for result in executor.map(work, jobs):
+                done.append(result)
+                job = result.job
+                what = "predictions" if job.explainer is None else work.named(job).spec
+                again = ", a second draw" if job.second else ""
+                watch(Progress(len(done), total, f"{job.model}: {what}{again}"))
+        partial = None
+    except BudgetSpent as spent:
+        partial = work.finished({result.job for result in done}, explain, str(spent))
+        if partial is not None and not partial["texts"]:
+            raise
+    return Outcome(sum(d.computed for d in done), sum(d.reused for d in done), partial)

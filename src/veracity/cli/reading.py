@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from string import Template
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from ..core.errors import DataError, PluginError
@@ -17,6 +19,7 @@ from .options import (
     BatchSize,
     Budget,
     ColumnsOption,
+    Header,
     Labels,
     Language,
     Layout,
@@ -75,6 +78,7 @@ class ModelOptions:
     budget: Budget = None
     timeout: Timeout = 30.0
     batch_size: BatchSize = 32
+    header: Header = None
 
     def source(self, source: str) -> str:
         """A model as another command would name it, without what opens it."""
@@ -84,7 +88,41 @@ class ModelOptions:
     def model(self, source: str, labels: str, *, cache: Path | None = None) -> Classifier:
         from ..models import load_model
 
-        return load_model(source, labels=label_list(labels), cache=cache, **asdict(self))
+        return load_model(
+            source,
+            labels=label_list(labels),
+            cache=cache,
+            allow_unpickle=self.allow_unpickle,
+            budget=self.budget,
+            timeout=self.timeout,
+            batch_size=self.batch_size,
+            headers=headers(self.header or []),
+        )
+
+
+def headers(lines: list[str]) -> dict[str, str]:
+    """`Name: value` with variables of the environment put in; no message repeats a value."""
+    found = {}
+    for line in lines:
+        name, colon, value = line.partition(":")
+        if not colon:
+            raise PluginError(
+                "expected --header to be a name, a colon and a value, such as "
+                "'Authorization: Bearer $TOKEN'; got one without a colon"
+            )
+        try:
+            found[name.strip()] = Template(value.strip()).substitute(os.environ).strip()
+        except KeyError as missing:
+            raise PluginError(
+                f"--header {name.strip()} names the variable {missing.args[0]}, which is not set "
+                "in the environment. Export it, or write $$ for a dollar sign"
+            ) from None
+        except ValueError:
+            raise PluginError(
+                f"--header {name.strip()} holds a dollar sign that begins no variable's name. "
+                "Write $$ for a dollar sign"
+            ) from None
+    return found
 
 
 GROUPS = (FileOptions, ModelOptions)

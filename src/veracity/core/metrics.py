@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
@@ -12,7 +12,7 @@ import numpy as np
 from .attributions import Attribution
 from .changes import DECOY, MANIPULATION, PLANTED
 from .classifiers import Classifier
-from .examples import Example
+from .examples import Dataset, Example
 from .inputs import BoolArray, FloatArray, Hiding
 from .plugins import Plugin
 
@@ -90,6 +90,24 @@ class Metric(Plugin, ABC):
         """The kind of truth masks without which the metric is not defined."""
         return None
 
+    def missing(self, data: Dataset) -> str:
+        """What the metric needs and these data lack, and what to do; nothing if they have it."""
+        if self.of_labels and not data.labelled:
+            return f"{self.spec} needs to know which label is right; {data.name} has none. Label it"
+        if self.of_pairs and not data.pairs:
+            return (
+                f"{self.spec} compares texts with their adversarial twins; {data.name} holds no "
+                "pair of them. Give originals their twins' ids in rel_ids, or twins their "
+                "original's in partner"
+            )
+        if self.truth_kind not in (None, *data.truth_kinds):
+            return (
+                f"{self.spec} needs examples with truth masks of the kind {self.truth_kind!r}; "
+                f"{data.name} has {', '.join(data.truth_kinds) or 'none'}. Choose with "
+                f"{self.plugin_name()}(truth=…)"
+            )
+        return ""
+
     @property
     def quality(self) -> Quality:
         """What it speaks of; a method that is true of the model comes before one that pleases."""
@@ -103,6 +121,11 @@ class Metric(Plugin, ABC):
     def variants(self, truth_kinds: Sequence[str]) -> tuple[Metric, ...]:
         """The settings under which it is run where nobody chose any, on data with such truths."""
         return (self,)
+
+    def cuts(self, n_features: int) -> frozenset[tuple[Hashable, ...]]:
+        """The maskings that it asks about in terms of a ranking of so many words, such as (way of
+        hiding, order, "without", 5); what two metrics name alike is asked once. By default none."""
+        return frozenset()
 
     def n_questions(self, n_features: int) -> int | None:
         """How many questions the explanation of a text of so many words costs at most; None where
@@ -127,6 +150,9 @@ class HidingMetric(Metric):
     def variants(self, truth_kinds: Sequence[str]) -> tuple[Metric, ...]:
         other = Hiding.DELETE if self.hiding == Hiding.MASK else Hiding.MASK
         return (self, replace(self, hiding=other))  # type: ignore[type-var]
+
+    def n_questions(self, n_features: int) -> int | None:
+        return len(self.cuts(n_features)) or None
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any
 from markupsafe import Markup
 
 from ..results.curves import deletion_figures
-from ..results.run import Cost, Run
+from ..results.run import Cost, Run, remarks
 from ..results.sampling import (
     Lead,
     Noise,
@@ -184,6 +184,11 @@ class _Page:
     def costs(self) -> dict[str, list[_CostRow]]:
         found = [c for c in self.run.costs() if c.examples]
         return {m: _cost_rows([c for c in found if c.model == m]) for m in self.run.models}
+
+    @property
+    def remarks(self) -> list[str]:
+        """What a budget made of the run."""
+        return remarks(self.run)
 
     @cached_property
     def noise(self) -> list[Noise]:
