@@ -15,12 +15,15 @@ import torch
 import veracity
 from conftest import words
 from veracity.auditing import audit, check_ability
+from veracity.core.attributions import Attribution
 from veracity.core.errors import ModelError, PluginError
 from veracity.core.examples import Dataset, Example
 from veracity.core.inputs import Text
+from veracity.core.metrics import Case
 from veracity.core.plugins import PROFILES, Registry, first_line, settings
 from veracity.data import Splits, describe, load_data, split
 from veracity.data.corpora import corpora
+from veracity.engine.tally import counting
 from veracity.explainers import explainers
 from veracity.metrics import metrics
 from veracity.models.architectures import architectures
@@ -150,8 +153,69 @@ def test_the_same_seed_gives_the_same_answer_and_another_seed_another(
     one, two = (veracity.explain(model, text, spec, train=lesson())[0].scores for _ in range(2))
     assert np.array_equal(one, two)
     other = veracity.explain(model, text, spec, seed=1, train=lesson())[0].scores
-    random = name in ("lime", "shap", "random_scores", "smooth_grad")
+    random = explainers.get(name).draws
     assert np.array_equal(one, other) != random
+
+
+LENGTHS = (1, 2, 3, 5, 9, 14, 40)
+TELL_WHAT_THEY_ASK = [
+    QUICK.get(name, name)
+    for name in explainers.names()
+    if explainers.make(name).n_questions(5) is not None
+] + [
+    "lime(samples=60, questions=20)",
+    "lime(samples=60, bow=False)",
+    "shap(samples=20)",
+    "shap(form=gaussian, samples=20)",
+    "shap(form=permutation, samples=20)",
+    "shap(form=permutation, samples=100)",
+    "shap(samples=60, background=2)",
+]
+
+
+@pytest.mark.parametrize("spec", TELL_WHAT_THEY_ASK)
+def test_methods_ask_no_more_than_they_say(spec: str, cnn: Any) -> None:
+    """At most: of words that stand twice, some maskings read alike."""
+    method: Any = explainers.make(spec).fitted(cnn, lesson())
+    for n in LENGTHS:
+        text = words(" ".join(f"word{i}" for i in range(n)))
+        with counting() as tally:
+            method.explain(cnn, [text], [1], [np.random.default_rng(n)])
+        most = method.n_questions(n)
+        assert tally.questions <= most
+        if method.draws and not method.baseline and n > 3:
+            assert tally.questions > most / 2, "a bound that is of use to a plan"
+
+
+@pytest.mark.parametrize("name", metrics.names())
+def test_metrics_ask_no_more_than_they_say(name: str, cnn: Any) -> None:
+    metric = metrics.make(name)
+    if metric.n_questions(5) is None:
+        assert name == "local_lipschitz", "what the explainer costs, so many times"
+        return
+    for n in LENGTHS:
+        text = words(" ".join(f"word{i}" for i in range(n)))
+        truths = {k: (np.arange(n) < 2,) for k in ("rationale", "planted", "pseudo")}
+        scores = np.random.default_rng(n).normal(size=n)
+        answers = cnn.probabilities([text])[0]
+        case = Case(
+            Example("a", text, int(answers.argmax()), truths),
+            cnn,
+            answers,
+            Attribution(text, 1, scores),
+        )
+        with counting() as tally:
+            metric.score([case])
+        assert tally.questions <= metric.n_questions(n)
+
+
+def test_methods_that_sample_get_the_same_number_of_questions() -> None:
+    sampled = [explainers.make(n) for n in explainers.names() if explainers.get(n).asks_by]
+    assert {m.plugin_name() for m in sampled} == {"lime", "shap"}
+    assert len({m.n_questions(60) for m in sampled}) == 1
+    assert {m.with_questions(200).n_questions(40) for m in sampled} == {200}
+    assert explainers.make("occlusion").with_questions(200).spec == "occlusion"
+    assert explainers.make("shap(form=exact)").with_questions(200).spec == "shap(form=exact)"
 
 
 def state(model: Any) -> list[Any]:
@@ -287,7 +351,11 @@ PROFILED = {
     ("shap", "released"): {"background": 50},
     ("integrated_gradients", "paper"): {"steps": 300},
     ("integrated_gradients", "released"): {"steps": 200, "rule": "gauss_legendre"},
+    ("gradient", "paper"): {"times_input": True},
+    ("grad_cam", "paper"): {"at": "embedding"},
     ("grad_cam_text", "released"): {"minmax": True},
+    ("erasure", "paper"): {"by": "abs"},
+    ("truth_agreement", "paper"): {"binary": "above_sd"},
     ("feature_overlap", "released"): {"allow_union": True, "no_overlap": "empty"},
     ("rationale_rl", "released"): {"penalty": "per_review"},
     ("rationale_cr", "released"): {"penalty": "per_review"},

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar, Self
+from dataclasses import replace
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
@@ -23,6 +24,17 @@ class Explainer(Plugin, ABC):
 
     baseline: ClassVar[bool] = False
     """True for methods that look at nothing: what every other must beat."""
+
+    ceiling: ClassVar[bool] = False
+    """True for searches for the answer itself: they show what a test lets anybody reach, on part of
+    the texts, and compete with no method."""
+
+    draws: ClassVar[bool] = False
+    """True for methods that another set of random numbers would lead elsewhere."""
+
+    asks_by: ClassVar[tuple[str, ...]] = ()
+    """The settings that say how much is asked of the model; the first is the number of questions
+    to a text. Methods with such settings are given the same number unless they name one."""
 
     @property
     def stream(self) -> str:
@@ -49,6 +61,16 @@ class Explainer(Plugin, ABC):
         rngs: Sequence[np.random.Generator],
     ) -> list[Attribution]:
         """One attribution per input; every input has at least one word."""
+
+    def n_questions(self, n_features: int) -> int | None:
+        """How many questions a text of so many words costs at most; None where nobody knows."""
+        return None
+
+    def with_questions(self, questions: int) -> Self:
+        """This method at so many questions a text; itself where that is not for it to choose."""
+        if not self.asks_by:
+            return self
+        return cast(Self, replace(cast(Any, self), **{self.asks_by[0]: questions}))
 
     def missing(self, model: Classifier) -> str | None:
         """What the method needs and this model lacks; methods with options may need more."""

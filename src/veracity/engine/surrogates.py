@@ -29,6 +29,10 @@ TRIED_ON = 384
 QUESTIONS = "questions"
 """The stream of random numbers from which methods with a guess choose what to ask."""
 
+USUAL_QUESTIONS = 1000
+"""What methods that sample ask about a text unless told: the same, so that methods are compared and
+not what they were allowed to ask."""
+
 MOST_NODES = 64
 MOST_DRAWS = 30
 
@@ -175,6 +179,11 @@ def question_plan(n: int, questions: int, rng: np.random.Generator) -> BoolArray
 def all_coalitions(n: int) -> BoolArray:
     """Row s shows the words whose bits are set in s. → (2^n, n)"""
     return (np.arange(2**n)[:, None] >> np.arange(n) & 1).astype(np.bool_)
+
+
+def subsets_up_to(n: int, most: int) -> int:
+    """How many different maskings of n words there are, if fewer than `most`."""
+    return min(most, 2 ** min(n, most.bit_length()))
 
 
 def ends(n: int) -> BoolArray:

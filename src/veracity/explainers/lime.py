@@ -16,7 +16,7 @@ from ..core.explainers import Explainer
 from ..core.inputs import BoolArray, FloatArray, Hiding, IntArray, Text
 from ..core.plugins import Profiles
 from ..engine.asking import Output, masked_probabilities, value
-from ..engine.surrogates import QUESTIONS, Surrogate, question_plan
+from ..engine.surrogates import QUESTIONS, USUAL_QUESTIONS, Surrogate, question_plan, subsets_up_to
 
 Kernel = Literal["root", "paper"]
 
@@ -40,8 +40,10 @@ class Lime(Explainer):
     """
 
     profiles: ClassVar[Profiles] = {"paper": {"kernel": "paper"}}
+    draws: ClassVar[bool] = True
+    asks_by: ClassVar[tuple[str, ...]] = ("samples", "questions")
 
-    samples: int = 1000
+    samples: int = USUAL_QUESTIONS
     features: int | None = None
     bow: bool = True
     kernel: Kernel = "root"
@@ -68,6 +70,10 @@ class Lime(Explainer):
     @property
     def stream(self) -> str:
         return self.spec if self.questions is None else QUESTIONS
+
+    def n_questions(self, n_features: int) -> int | None:
+        most = self.samples if self.questions is None else self.questions
+        return subsets_up_to(n_features, most)
 
     def explain(
         self,

@@ -21,6 +21,9 @@ class Occlusion(Explainer):
     hiding: Hiding = Hiding.DELETE
     output: Output = "probability"
 
+    def n_questions(self, n_features: int) -> int | None:
+        return n_features + 1
+
     def explain(
         self,
         model: Classifier,

@@ -19,6 +19,7 @@ class RandomScores(Explainer):
     """Words, or n-grams, drawn at random for and against, whatever the text: the baseline."""
 
     baseline: ClassVar[bool] = True
+    draws: ClassVar[bool] = True
 
     unit: Unit = "word"
     widths: tuple[int, ...] = WIDTHS
@@ -26,6 +27,9 @@ class RandomScores(Explainer):
     def __post_init__(self) -> None:
         if not self.widths or min(self.widths) < 1:
             raise ValueError(f"expected widths of at least one word, got {self.widths}")
+
+    def n_questions(self, n_features: int) -> int | None:
+        return 0
 
     def explain(
         self,

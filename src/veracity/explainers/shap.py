@@ -22,12 +22,14 @@ from ..core.plugins import Profiles
 from ..engine.asking import Output, masked_probabilities, probabilities, value
 from ..engine.surrogates import (
     QUESTIONS,
+    USUAL_QUESTIONS,
     Surrogate,
     all_coalitions,
     ends,
     kernel_mass,
     pairs,
     question_plan,
+    subsets_up_to,
 )
 
 EXACT_UP_TO = 12
@@ -49,8 +51,10 @@ class Shap(Explainer):
     """
 
     profiles: ClassVar[Profiles] = {"released": {"background": 50}}
+    draws: ClassVar[bool] = True
+    asks_by: ClassVar[tuple[str, ...]] = ("samples",)
 
-    samples: int = 512
+    samples: int = USUAL_QUESTIONS
     form: Form = "kernel"
     error: float | None = None
     background: int = 0
@@ -87,6 +91,12 @@ class Shap(Explainer):
             raise ValueError(f"expected an error above 0, got {self.error}")
         if self.background < 0:
             raise ValueError(f"expected no fewer than 0 background texts, got {self.background}")
+
+    def n_questions(self, n_features: int) -> int | None:
+        return max(1, self.background) * subsets_up_to(n_features, self._budget(n_features))
+
+    def with_questions(self, questions: int) -> Self:
+        return self if self.form == "exact" else super().with_questions(questions)
 
     def explain(
         self,
@@ -157,14 +167,19 @@ class Shap(Explainer):
             return len(plan.shown)
         return min(len(plan.shown), max(plan.least, 2 * asked))
 
+    def _budget(self, n: int) -> int:
+        # pairs of complements are worth one equation each: fewer leave words undetermined; the
+        # last is one ordering and its reverse
+        least = {"kernel": 4 * n + 2, "gaussian": 2 * n + 2, "permutation": 2 * n, "exact": 2**n}
+        return max(self.samples, least[self.form])
+
     def _plan(self, n: int, rng: np.random.Generator) -> Plan:
         if self.form == "exact" and n > EXACT_UP_TO:
             raise PluginError(
                 f"exact Shapley values are for texts of up to {EXACT_UP_TO} words, this one "
                 f"has {n}. Use another form"
             )
-        # pairs of complements are worth one equation each: fewer leave words undetermined
-        budget = max(self.samples, {"kernel": 4 * n + 2, "gaussian": 2 * n + 2}.get(self.form, 0))
+        budget = self._budget(n)
         if n == 1 or self.form == "exact" or 2**n <= budget:
             return Everything(n)
         if self.form == "permutation":

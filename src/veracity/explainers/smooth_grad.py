@@ -24,6 +24,7 @@ class SmoothGrad(Explainer):
     """
 
     needs: ClassVar[type] = Differentiable
+    draws: ClassVar[bool] = True
 
     samples: int = 50
     noise: float = 0.15
@@ -37,6 +38,9 @@ class SmoothGrad(Explainer):
                 "expected at least one sample and noise of 0 or more, got "
                 f"{self.samples} and {self.noise}"
             )
+
+    def n_questions(self, n_features: int) -> int | None:
+        return self.samples
 
     def explain(
         self,

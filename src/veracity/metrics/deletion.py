@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from ..core.attributions import Order, count_from_ratio, ranking
 from ..core.inputs import FloatArray, Hiding
-from ..core.metrics import Case, Metric, Quantity, Row
+from ..core.metrics import Case, HidingMetric, Quantity, Row
 from ..engine.asking import masked_probabilities
 
 LEAST_RISE = 1e-4
@@ -18,7 +18,7 @@ LEAST_RISE = 1e-4
 
 
 @dataclass(frozen=True)
-class Deletion(Metric):
+class Deletion(HidingMetric):
     """Deletion and insertion curves, and the confidence without the least important words."""
 
     purpose: ClassVar[str] = "order the words by how much the decision hangs on them"
@@ -27,6 +27,7 @@ class Deletion(Metric):
             "mean probability of the explained label while words go, the most important first",
             "lower",
             True,
+            searched=True,
         ),
         "insertion_area": Quantity(
             "mean probability of the label while words come, the most important first", "higher"
@@ -52,6 +53,12 @@ class Deletion(Metric):
             raise ValueError("expected steps and counts of 1 or more")
         if not 0 < self.least <= 1:
             raise ValueError(f"expected the least share above 0 and up to 1, got {self.least}")
+
+    def cuts(self, n_features: int) -> frozenset[tuple[Hashable, ...]]:
+        grid, counts, least = self._sizes(n_features)
+        alone, without = {*grid[:-1], n_features - least}, {*grid[1:], *counts}
+        sides = [*(("alone", k) for k in alone), *(("without", k) for k in without)]
+        return frozenset((self.hiding, self.by, *side) for side in sides)
 
     def score(self, cases: Sequence[Case]) -> list[Row]:
         """All questions about all cases at once; what two of them share is asked once."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,12 +10,16 @@ import numpy as np
 
 from ..core.attributions import Order, count_from_ratio
 from ..core.inputs import FloatArray, Hiding
-from ..core.metrics import Case, Metric, Quantity, Row
+from ..core.metrics import Case, HidingMetric, Quantity, Row
+from ..core.plugins import Profiles
 from ..engine.asking import masked_probabilities
+
+CHANGED = "changed"
+"""The quantity that says how often answers change, which anybody understands."""
 
 
 @dataclass(frozen=True)
-class Erasure(Metric):
+class Erasure(HidingMetric):
     """Sufficiency, compactness, New_P, and their averages over several ratios (AOPC)."""
 
     purpose: ClassVar[str] = "show the words that the decision hangs on"
@@ -25,31 +29,54 @@ class Erasure(Metric):
             "averaged over several ratios",
             "higher",
             True,
+            searched=True,
         ),
         "aopc_sufficiency": Quantity(
             "fall of the probability when only the top words are kept, averaged over ratios",
             "lower",
         ),
-        "compactness": Quantity("fall of the probability without the top words", "higher"),
+        "compactness": Quantity(
+            "fall of the probability without the top words", "higher", searched=True
+        ),
         "sufficiency": Quantity("fall of the probability with the top words alone", "lower"),
         "new_p": Quantity(
             "how often the top words alone keep the prediction and the rest loses it",
             "higher",
             share=True,
         ),
+        CHANGED: Quantity(
+            "how often the answer is another one without the first few words",
+            "higher",
+            share=True,
+            searched=True,
+        ),
     }
+
+    # by size alone New_P comes out as printed (SPEC D.3)
+    profiles: ClassVar[Profiles] = {"paper": {"by": "abs"}}
 
     ratio: float = 0.29
     ratios: tuple[float, ...] = (0.01, 0.05, 0.1, 0.2, 0.5)
     by: Order = "signed"
     hiding: Hiding = Hiding.DELETE
+    first: int = 5
+    """So many words go to see whether the answer changes."""
 
     def __post_init__(self) -> None:
+        if self.first < 1:
+            raise ValueError(f"expected first to be at least one word, got {self.first}")
         if not all(0 < ratio <= 1 for ratio in (self.ratio, *self.ratios)):
             raise ValueError("expected ratios above 0 and up to 1")
 
+    def cuts(self, n_features: int) -> frozenset[tuple[Hashable, ...]]:
+        tops = {count_from_ratio(r, n_features) for r in (self.ratio, *self.ratios)}
+        without = {*tops, min(self.first, n_features)}
+        sides = [*(("alone", k) for k in tops), *(("without", k) for k in without)]
+        return frozenset((self.hiding, self.by, *side) for side in sides)
+
     def score(self, cases: Sequence[Case]) -> list[Row]:
-        """Two questions per ratio and case: the top words alone, and the text without them."""
+        """Two questions per ratio and case: the top words alone, and the text without them; and one
+        without the first few."""
         shown = []
         for case in cases:
             n = case.attribution.input.n_features
@@ -57,7 +84,8 @@ class Erasure(Metric):
                 case.attribution.top(count_from_ratio(r, n), self.by)
                 for r in (self.ratio, *self.ratios)
             ]
-            shown.append(np.array([*tops, *(~top for top in tops)]))
+            few = ~case.attribution.top(min(self.first, n), self.by)
+            shown.append(np.array([*tops, *(~top for top in tops), few]))
         if not cases:
             return []
         inputs = [case.attribution.input for case in cases]
@@ -65,7 +93,7 @@ class Erasure(Metric):
         return [self._row(case, rows) for case, rows in zip(cases, answers, strict=True)]
 
     def _row(self, case: Case, answers: FloatArray) -> Row:
-        alone, without = np.split(answers, 2)  # (ratios, labels) each
+        alone, without = np.split(answers[:-1], 2)  # (ratios, labels) each
         target = case.attribution.target
         whole = case.probabilities[target]
         sufficiency, compactness, new_p = erasure_scores(
@@ -77,6 +105,7 @@ class Erasure(Metric):
             "compactness": compactness,
             "sufficiency": sufficiency,
             "new_p": new_p,
+            CHANGED: float(np.argmax(answers[-1]) != np.argmax(case.probabilities)),
         }
 
 

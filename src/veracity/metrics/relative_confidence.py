@@ -38,6 +38,9 @@ class RelativeConfidence(TruthMetric):
     what their number alone does."""
     seed: int = 0
 
+    def n_questions(self, n_features: int) -> int | None:
+        return 1
+
     def score(self, cases: Sequence[Case]) -> list[Row]:
         """Only documents that the model gets right are asked about."""
         blank = dict.fromkeys((*self.quantities, "words", "taken"), float("nan"))

@@ -271,7 +271,7 @@ class _Job:
             {**self.sizes["attention_training"], "keep": 0.05},
         )
         # what all test texts tell of the model holds for the few that are explained
-        return model, found, {"seed": self.seed, "reliance": {"model": relied}}
+        return model, found, {"seed": self.seed, "reliance": {"model": relied}, "extras": False}
 
     @property
     def _masses(self) -> list[str]:

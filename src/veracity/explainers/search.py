@@ -1,0 +1,134 @@
+"""The most damaging words that a search finds: what a test of erasure lets anybody reach."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..core.attributions import Attribution
+from ..core.classifiers import Classifier
+from ..core.explainers import Explainer
+from ..core.inputs import BoolArray, FloatArray, Hiding, IntArray, Text
+from ..engine.asking import masked_probabilities
+
+Asking = Generator[BoolArray, FloatArray, IntArray]
+"""Yields masks of words shown (masks, words), is sent the explained label's probabilities (masks,),
+and returns the order in which words go."""
+
+DIGITS = 6
+"""Answers that differ by less are ties: batches of another size may round otherwise."""
+
+
+@dataclass(frozen=True)
+class Search(Explainer):
+    """Words in the order in which hiding them hurts the answer most: all orders of short texts, a
+    beam search of longer ones. It looks for what erasure rewards, so it is a ceiling, no method.
+    """
+
+    ceiling: ClassVar[bool] = True
+
+    beam: int = 2
+    """So many sets of words are followed; 1 is the greedy search."""
+    exact: int = 9
+    """Texts of so many words or fewer are searched through."""
+    questions: int = 2000
+    """About so many questions a text; words that they do not reach are ordered by their effect."""
+    hiding: Hiding = Hiding.DELETE
+
+    def __post_init__(self) -> None:
+        if self.beam < 1 or self.questions < 1 or not 0 <= self.exact <= 16:
+            raise ValueError(
+                "expected a beam and questions of at least 1 and exact from 0 to 16, got "
+                f"beam={self.beam}, questions={self.questions}, exact={self.exact}"
+            )
+
+    def n_questions(self, n_features: int) -> int | None:
+        if n_features <= self.exact:
+            return 2**n_features
+        # a step that begins within the bound is finished
+        return min(self.questions, self.beam * n_features**2) + self.beam * n_features
+
+    def explain(
+        self,
+        model: Classifier,
+        inputs: Sequence[Text],
+        targets: Sequence[int],
+        rngs: Sequence[np.random.Generator],
+    ) -> list[Attribution]:
+        searches = [
+            best_order(n) if n <= self.exact else self._beam(n)
+            for n in (text.n_features for text in inputs)
+        ]
+        masks = {i: next(search) for i, search in enumerate(searches)}
+        found: list[Attribution | None] = [None] * len(inputs)
+        while masks:  # all texts go step by step together, so that batches are full
+            asked = list(masks)
+            answers = masked_probabilities(
+                model, [inputs[i] for i in asked], [masks[i] for i in asked], self.hiding
+            )
+            for i, rows in zip(asked, answers, strict=True):
+                try:
+                    masks[i] = searches[i].send(rows[:, targets[i]].round(DIGITS))
+                except StopIteration as end:
+                    del masks[i]
+                    scores = np.zeros(inputs[i].n_features)
+                    scores[end.value] = np.arange(len(scores), 0, -1)
+                    found[i] = Attribution(inputs[i], targets[i], scores)
+        return [one for one in found if one is not None]
+
+    def _beam(self, n: int) -> Asking:
+        """The beam's states are the words gone so far, in order; ties go to the earlier words."""
+        states: list[tuple[int, ...]] = [()]
+        totals = [0.0]  # sums of the answers along each state's way
+        asked = 0
+        while len(states[0]) < n and asked < self.questions:
+            # two ways to one set of words are one: the one that hurt more on the way
+            found: dict[frozenset[int], tuple[float, float, tuple[int, ...]]] = {}
+            masks, ways, sums = [], [], []
+            for state, total in zip(states, totals, strict=True):
+                for word in range(n):
+                    if word not in state:
+                        shown = np.ones(n, dtype=np.bool_)
+                        shown[[*state, word]] = False
+                        masks.append(shown)
+                        ways.append((*state, word))
+                        sums.append(total)
+            answers = yield np.array(masks)
+            asked += len(masks)
+            for way, p, total in zip(ways, answers.tolist(), sums, strict=True):
+                key = frozenset(way)
+                if key not in found or total + p < found[key][1]:
+                    found[key] = (p, total + p, way)
+            kept = sorted(found.values(), key=lambda one: (one[0], one[1], one[2]))[: self.beam]
+            states, totals = [way for _, _, way in kept], [total for _, total, _ in kept]
+            last = dict(zip(ways, answers.tolist(), strict=True))
+        best = states[int(np.argmin(totals))]
+        rest = [word for word in range(n) if word not in best]
+        # by what hiding them did at the last step, next to the words that were gone before it
+        effects = {way[-1]: p for way, p in last.items() if way[:-1] == best[:-1]}
+        rest.sort(key=lambda word: effects.get(word, 1.0))
+        return np.array([*best, *rest], dtype=np.int64)
+
+
+def best_order(n: int) -> Asking:
+    """The order of going words under which the answers, summed over all steps, are smallest: every
+    set of words is asked about once, and the best way to each follows from those to smaller ones.
+    """
+    sets = np.arange(2**n)
+    gone = (sets[:, None] >> np.arange(n)) & 1 == 1  # (sets, words)
+    answers = yield ~gone
+    totals = np.zeros(2**n)
+    last = np.zeros(2**n, dtype=np.int64)
+    for s in range(1, 2**n):
+        words = np.flatnonzero(gone[s])
+        before = totals[s - (1 << words)]
+        last[s] = words[int(np.argmin(before))]
+        totals[s] = answers[s] + before.min()
+    order, s = [], 2**n - 1
+    while s:
+        order.append(int(last[s]))
+        s -= 1 << int(last[s])
+    return np.array(order[::-1], dtype=np.int64)

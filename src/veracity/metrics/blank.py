@@ -1,0 +1,57 @@
+"""What is left of the answers when nothing can be read?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..core.inputs import FloatArray, Hiding
+from ..core.metrics import Case, Metric, Quantity, Row
+from ..engine.asking import masked_probabilities
+
+WAYS = (Hiding.DELETE, Hiding.MASK)
+"""The ways of hiding everything: a text without words, and one of unknown words."""
+
+
+@dataclass(frozen=True)
+class Blank(Metric):
+    """What the model answers with everything hidden, and how far its answers are from that."""
+
+    purpose: ClassVar[str] = "know how far the model's answers move at all"
+    of_model: ClassVar[bool] = True
+    quantities: ClassVar[Mapping[str, Quantity]] = {
+        "moved": Quantity(
+            "half the sum of the changes of all probabilities when every word is hidden, by "
+            "the way of hiding that moves them most"
+        ),
+        "changed": Quantity("whether the answer is another one then", share=True),
+        "label": Quantity("the label answered with every word deleted"),
+        "probability": Quantity("its probability"),
+    }
+
+    def n_questions(self, n_features: int) -> int | None:
+        return len(WAYS)
+
+    def score(self, cases: Sequence[Case]) -> list[Row]:
+        if not cases:
+            return []
+        inputs = [case.example.input for case in cases]
+        nothing = [np.zeros((1, text.n_features), dtype=np.bool_) for text in inputs]
+        ways = [masked_probabilities(cases[0].model, inputs, nothing, how) for how in WAYS]
+        return [
+            _row(case, np.array([answers[i][0] for answers in ways]))
+            for i, case in enumerate(cases)
+        ]
+
+
+def _row(case: Case, blank: FloatArray) -> Row:  # (ways, labels)
+    whole = case.probabilities
+    return {
+        "moved": float(np.abs(blank - whole).sum(axis=1).max() / 2),
+        "changed": float(np.any(blank.argmax(axis=1) != np.argmax(whole))),
+        "label": float(np.argmax(blank[0])),
+        "probability": float(blank[0].max()),
+    }
