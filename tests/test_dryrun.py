@@ -46,7 +46,7 @@ from veracity.results.dryrun import (
 )
 from veracity.results.guarantees import Reliance, luck
 from veracity.results.run import Run
-from veracity.results.statistics import bootstrap_intervals, cluster_intervals
+from veracity.results.statistics import cluster_intervals, mean_intervals
 
 # ---- arithmetic -----------------------------------------------------------------------------
 
@@ -73,11 +73,11 @@ def test_intervals_over_seeds_and_texts() -> None:
     rng = np.random.default_rng(1)
     one = rng.integers(0, 2, size=(60, 2)).astype(float)
     # one cluster: texts alone
-    assert cluster_intervals([one]) == pytest.approx(bootstrap_intervals(one), abs=0.04)
+    assert cluster_intervals([one]) == pytest.approx(mean_intervals(one), abs=0.04)
     # two models that differ altogether: either may be drawn twice
     apart = [np.ones((30, 1)), np.zeros((30, 1))]
     assert cluster_intervals(apart).tolist() == [[0.0, 1.0]]
-    assert np.ptp(bootstrap_intervals(np.concatenate(apart))) < 0.3
+    assert np.ptp(mean_intervals(np.concatenate(apart))) < 0.3
     # what is not defined is left out, and nothing at all is not defined
     gaps = np.array([[1.0, np.nan], [1.0, np.nan]])
     found = cluster_intervals([gaps])

@@ -17,13 +17,13 @@ import numpy as np
 from ..core.changes import DECOY, PLANTED
 from ..core.classifiers import Classifier, abilities, ability_name
 from ..core.errors import DataError, PluginError
-from ..core.examples import Dataset
+from ..core.examples import UNLABELLED, Dataset
 from ..core.explainers import Explainer
 from ..core.files import sole_writer
 from ..core.inputs import Text
 from ..core.metrics import HidingMetric, Metric, Row
-from ..core.plugins import first_line, parse_spec, settings, split_specs
-from ..data import load_data
+from ..core.plugins import blamed_on, first_line, parse_spec, settings, split_specs
+from ..data import Source, load_data
 from ..engine.asking import probabilities
 from ..engine.executors import Executor, Local
 from ..explainers import explainers as known_explainers
@@ -35,12 +35,13 @@ from ..models import load_model, model_name
 from ..results.guarantees import Reliance
 from ..results.guarantees import reliance as reliance_on
 from ..results.run import Run, is_whole, slug
-from ..results.standings import Standing, standings
-from ..results.verdicts import Verdict, verdicts
-from .explaining import Target, check_ability, explain
+from ..results.standings import Standing
+from ..results.verdicts import Conclusions, Verdict, conclude
+from .explaining import Target, check_ability, explain, wanted_target
 from .jobs import PART, Progress, Work, batches_of, carry_out, part_of
 from .labels import fit_labels
 from .learning import Lesson, check_lesson, lessons_on
+from .learning import fitted as fitted_on
 from .planning import Plan, planned, within
 
 __all__ = [
@@ -80,16 +81,24 @@ class Audit:
         return self.run.folder
 
     @cached_property
-    def standings(self) -> list[Standing]:
-        return standings(self.run)
+    def conclusions(self) -> Conclusions:
+        return conclude(self.run)
 
-    @cached_property
+    @property
+    def standings(self) -> list[Standing]:
+        return list(self.conclusions.standings)
+
+    @property
     def verdicts(self) -> list[Verdict]:
-        return verdicts(self.standings)
+        return [v for c in self.conclusions.models for v in c.verdicts]
 
     def __str__(self) -> str:
         said = [f"{name}: {r['sentence']}" for name, r in self.reliance.items()]
-        return "\n".join([*said, *(f"{v.model}: {v.sentence}" for v in self.verdicts)])
+        for one in self.conclusions.models:
+            said.append(f"{one.model}: {one.health.summary}")
+            said += [f"{one.model}: {v.sentence}" for v in one.verdicts]
+            said.append(f"{one.model}: {one.recommendation.sentence}")
+        return "\n".join(said)
 
     @property
     def reliance(self) -> Mapping[str, Mapping[str, Any]]:
@@ -99,7 +108,10 @@ class Audit:
 
     def _repr_html_(self) -> str:
         said = "".join(
-            f"<li><b>{escape(v.model)}</b>: {escape(v.sentence)}</li>" for v in self.verdicts
+            f"<li><b>{escape(c.model)}</b>: {escape(sentence)}</li>"
+            for c in self.conclusions.models
+            for sentence in (c.health.summary, c.recommendation.sentence, c.recommendation.effect)
+            if sentence
         )
         rows = "".join(
             f"<tr><td>{escape(s.model)}</td><td>{escape(s.metric)}: {escape(s.name)}</td>"
@@ -117,7 +129,7 @@ class Audit:
 
 def audit(
     model: Any,
-    data: str | Path | Dataset,
+    data: Source,
     methods: str | Sequence[str | Explainer] = "all",
     metrics: str | Sequence[str | Metric] = "all",
     *,
@@ -131,8 +143,7 @@ def audit(
     reliance: Mapping[str, Reliance] | None = None,
     profile: str = "recommended",
     questions: int | None = None,
-    second_draw: bool = True,
-    ceiling: bool = True,
+    extras: bool = True,
     sources: Mapping[str, str] | None = None,
     command: str = "",
     watch: Callable[[Progress], None] = lambda _: None,
@@ -144,12 +155,11 @@ def audit(
     papers print it (`paper`), or as their code does it (`released`).
     `train` is what methods that learn learn from; by default what each model was trained on.
     `questions` is what methods that sample ask about a text, unless they name a number themselves.
-    `second_draw` has methods that draw explain part of the texts once more, which shows how much of
-    their scores is noise.
     `reliance` tells of each model whether it must have used what was planted, where that was
     measured on more texts than these.
-    `ceiling` has a search find, on part of the texts, what erasure lets anybody reach; it needs
-    methods that are compared with chance, and is left out where questions cost money.
+    `extras` are done on part of the texts: methods that draw explain them once more, which shows
+    how much of their scores is noise; and where methods are compared with chance, a search finds
+    what erasure lets anybody reach, unless questions cost money.
     `sources` says by model where it came from and `command` what was typed, without secrets, so
     that the report can say how to go on.
     `tell_plan` hears what is going to be asked before it is. A model with a budget is asked about
@@ -158,13 +168,14 @@ def audit(
     folder = Path(out) if out else None
     ready = _prepared(
         model, data, methods, metrics, train=train, seed=seed, profile=profile,
-        questions=questions, second_draw=second_draw, ceiling=ceiling,
+        questions=questions, extras=extras,
     )  # fmt: skip
     models, chosen_explainers, skipped, lessons = (
         ready.models, ready.explainers, ready.skipped, ready.lessons,
     )  # fmt: skip
     chosen_metrics, ceilings = list(ready.plan.metrics), ready.ceilings
     fitted = ready.plan.data
+    target = wanted_target(target, [label for label in fitted.labels if label != UNLABELLED])
     tell_plan(ready.plan)
     if target == "gold" and not fitted.labelled:
         raise DataError(
@@ -202,6 +213,7 @@ def audit(
             m.spec: {
                 "settings": _plain(settings(m)),
                 "purpose": m.purpose,
+                "quality": m.quality,
                 "about": first_line(type(m)),
                 "of_model": m.of_model,
                 "code": _code(type(m)),
@@ -233,7 +245,7 @@ def audit(
         run = Run.start(place, asked, fitted)
         batches = batches_of(fitted, size)
         learnt = {
-            (name, e.spec): e.fitted(models[name], lesson)
+            (name, e.spec): fitted_on(e, models[name], lesson)
             for name, lesson in lessons.items()
             for e in chosen_explainers
             if _to_be_taught(e, train) and isinstance(models[name], e.needs)
@@ -252,9 +264,9 @@ def audit(
             seed,
             learnt,
             unforced=frozenset(n for n, r in trusted.items() if r is not None and not r.forced),
-            second_draw=ready.plan.second_draw,
             ceilings=ceilings,
-            part=part_of(fitted, PART, seed=seed),
+            part=part_of(fitted, seed),
+            again=ready.plan.second_draw,
         )
         done = carry_out(work, executor or Local(workers), skipped, watch)
         run = run.marked(done.partial)
@@ -272,13 +284,12 @@ def plan(
     seed: int = 0,
     profile: str = "recommended",
     questions: int | None = None,
-    second_draw: bool = True,
-    ceiling: bool = True,
+    extras: bool = True,
 ) -> Plan:
     """What `audit` would ask of a model, without asking; with a budget, what it would choose."""
     return _prepared(
         model, data, methods, metrics, train=train, seed=seed, profile=profile,
-        questions=questions, second_draw=second_draw, ceiling=ceiling,
+        questions=questions, extras=extras,
     ).plan  # fmt: skip
 
 
@@ -315,14 +326,13 @@ def _prepared(
     seed: int,
     profile: str,
     questions: int | None,
-    second_draw: bool,
-    ceiling: bool,
+    extras: bool,
 ) -> _Prepared:
     models = _models(model)
     fitted = fit_labels(load_data(data), models)
     explainers, skipped, lessons = _explainers(methods, models, train, seed, profile, questions)
     tests = _with_checks(_metrics(metrics, fitted, profile), fitted)
-    ceilings = _ceilings(explainers, tests, models) if ceiling else []
+    ceilings = _ceilings(explainers, tests, models) if extras else []
     dear = [n for n, m in models.items() if getattr(m, "costly", False)]
     left_out = {(s["model"], s["explainer"]) for s in skipped}
     asking = [
@@ -330,13 +340,11 @@ def _prepared(
     ]
     limits = [m.budget for m in models.values() if getattr(m, "budget", None) is not None]
     if not limits:
-        found = planned(
-            fitted, asking, tests, ceilings=ceilings, second_draw=second_draw, seed=seed
-        )
+        found = planned(fitted, asking, tests, ceilings=ceilings, second_draw=extras, seed=seed)
         return _Prepared(models, explainers, skipped, lessons, ceilings, found, "")
     found = within(
         min(limits), fitted, asking, tests, free=_free(methods, profile, questions),
-        spare=_spare(metrics, fitted, profile), second_draw=second_draw, seed=seed,
+        spare=_spare(metrics, fitted, profile), second_draw=extras, seed=seed,
     )  # fmt: skip
     new = {old.spec: e for old, e in zip(asking, found.explainers, strict=True)}
     for one in skipped:
@@ -440,6 +448,12 @@ def _explainers(
     chosen = list({e.spec: e for e in made if not (everything and e.ceiling)}.values())
     if not chosen:
         raise PluginError("expected at least one method, got none")
+    for named in chosen:
+        if named.ceiling:
+            raise PluginError(
+                f"{named.spec} is no method to be tested: it looks for what erasure rewards, and "
+                "is run beside methods to show what is possible. Leave it out"
+            )
     learners = [e for e in chosen if _to_be_taught(e, train)]
     able = {n: m for n, m in models.items() if any(isinstance(m, e.needs) for e in learners)}
     lessons = lessons_on(able, train, seed=seed)
@@ -566,7 +580,8 @@ def _summaries(run: Run, metrics: Sequence[Metric]) -> dict[str, Any]:
     by_spec = {m.spec: m for m in metrics}
     found: dict[str, Any] = {}
     for (model, explainer, metric), examples in rows.items():
-        summary: Row = by_spec[metric].summary(list(examples.values()))
+        with blamed_on(by_spec[metric]):
+            summary: Row = by_spec[metric].summary(list(examples.values()))
         place = found.setdefault(model, {}).setdefault(explainer, {})
         place[metric] = {k: None if np.isnan(v) else float(v) for k, v in summary.items()}
     return found

@@ -19,6 +19,7 @@ from ..core.examples import Dataset, Example
 from ..core.explainers import Explainer
 from ..core.inputs import FloatArray
 from ..core.metrics import Case, Metric
+from ..core.plugins import blamed_on
 from ..engine.asking import probabilities
 from ..engine.batches import mixed
 from ..engine.executors import Executor
@@ -39,7 +40,7 @@ class Progress:
 
 
 PART = 40
-"""On so many texts a search shows what is possible, and methods that draw are drawn again."""
+"""On so many texts is done what would be too dear on all: second draws, searches for a ceiling."""
 
 
 def families(data: Dataset) -> dict[str, list[int]]:
@@ -68,12 +69,11 @@ def drawn_families(data: Dataset, seed: int) -> list[list[int]]:
     return [groups[k] for k in sorted(groups, key=lambda k: generator(seed, "order", k).random())]
 
 
-def part_of(data: Dataset, most: int, *, seed: int) -> frozenset[str]:
-    """The ids of so many texts, drawn by name, whole families: neither order nor company matters.
-    What would be too dear on all texts is done on these."""
+def part_of(data: Dataset, seed: int) -> frozenset[str]:
+    """The texts on which is done what would be too dear on all."""
     chosen: list[int] = []
     for group in drawn_families(data, seed):
-        if not chosen or len(chosen) + len(group) <= most:
+        if not chosen or len(chosen) + len(group) <= PART:
             chosen += group
     return frozenset(data.examples[i].id for i in chosen)
 
@@ -138,10 +138,10 @@ class Work:
     """Models that need not have used what was planted: nothing can be held against methods."""
     ceilings: Sequence[Explainer] = ()
     """Searches for what a test lets anybody reach; done on part of the texts."""
-    second_draw: bool = True
-    """Whether methods that draw explain these texts once more, with other random numbers."""
     part: frozenset[str] = frozenset()
-    """The ids of these texts."""
+    """The texts on which is done what would be too dear on all."""
+    again: bool = True
+    """Whether methods that draw explain these texts once more, with other random numbers."""
     memory: Memory = field(default_factory=Memory)
 
     def __call__(self, job: _Job) -> _Done:
@@ -163,24 +163,23 @@ class Work:
             _Job(model, b, i)
             for model in self.models
             for b in places
-            for i, explainer in enumerate(self.explainers)
+            for i, explainer in enumerate(self.all_explainers)
             if (model, explainer.spec) not in left_out
-        ]
-        # a search is never made where questions cost money
-        search = [
-            _Job(model, b, i)
-            for model in self.models
-            if not getattr(self.models[model], "costly", False)
-            for b in places
-            for i in range(len(self.explainers), len(self.all_explainers))
         ]
         again = [
             replace(job, second=True)
             for job in explain
-            if self.second_draw and drawn_again(self.named(job))
+            if self.again and drawn_again(self.named(job))
         ]
         predict = [_Job(model, b) for model in self.models for b in places]
-        return predict, [*explain, *(job for job in (*search, *again) if self._examples(job))]
+        searches = [
+            job
+            for job in explain
+            # where questions cost money, what is possible is not looked for
+            if self._searches(job) and not getattr(self.models[job.model], "costly", False)
+        ]
+        extras = [job for job in (*searches, *again) if self._examples(job)]
+        return predict, [*(job for job in explain if not self._searches(job)), *extras]
 
     def finished(
         self, done: Collection[_Job], explain: Sequence[_Job], why: str
@@ -195,7 +194,7 @@ class Work:
         return {"batches": batches, "texts": texts, "of": len(self.data), "why": why}
 
     def _searches(self, job: _Job) -> bool:
-        return job.explainer is not None and job.explainer >= len(self.explainers)
+        return job.explainer is not None and self.named(job).ceiling
 
     def _examples(self, job: _Job) -> list[Example]:
         every = [self.data.examples[i] for i in self.batches[job.batch]]
@@ -227,7 +226,7 @@ class Work:
         else:
             answers = self._answers(job, examples)
             gold = [e.label for e in examples]
-            targets = chosen_targets(self.target, answers, gold, answers.shape[1])
+            targets = chosen_targets(self.target, answers, gold)
             started = time.perf_counter()
             with counting() as tally:
                 found = attributions(
@@ -279,9 +278,9 @@ class Work:
             for metric, part in missing:
                 # metrics ask much the same of different methods; methods themselves do not share,
                 # or the one that comes first would seem the slowest
-                with remembering(self.memory):
+                with remembering(self.memory), blamed_on(metric):
                     rows = metric.score(cases)
-                named = [(e.id, row) for e, row in zip(examples, rows, strict=True)]
+                    named = [(e.id, row) for e, row in zip(examples, rows, strict=True)]
                 run.write_scores(part, job.model, explainer, metric.spec, named)
         return len(missing), len(parts) - len(missing)
 

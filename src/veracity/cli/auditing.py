@@ -24,8 +24,8 @@ from .options import (
     Train,
     TrainLayout,
 )
-from .reading import FileOptions, ModelOptions, part_of, short_names, training_data, wanted_target
-from .showing import Bars, print_json, stderr, stdout
+from .reading import FileOptions, ModelOptions, part_of, short_names, training_data
+from .showing import Bars, print_json, stderr, stdout, typed_command
 
 
 def audit(
@@ -89,7 +89,6 @@ def audit(
     models = {
         name: service.model(source, file.labels, cache=answers) for name, source in names.items()
     }
-    first = next(iter(models.values()))
     taught = training_data(train, replace(file, layout=train_layout), seed)
     if plan_only:
         found = plan(
@@ -113,17 +112,21 @@ def audit(
             methods or "all",
             metrics or "all",
             out=folder,
-            target=target if target == "gold" else wanted_target(target, first.labels),
+            target=target,
             seed=seed,
             workers=workers,
             train=taught,
             profile=profile,
             questions=questions,
+            sources={name: service.source(source) for name, source in names.items()},
+            command=typed_command(),
             watch=lambda progress: shown.watch("audit", progress),
             tell_plan=tell_plan,
         )
-        pages = write_pair_pages(result.run) if part.pairs else []
-        report = write_report(result.run)  # links to those pages
+        said = result.conclusions
+        pages = write_pair_pages(result.run, conclusions=said) if part.pairs else []
+        # links to those pages
+        report = write_report(result.run, conclusions=said)
     failures = missed(result.standings, bars)
     tell_audit(result, report, as_json, failures, pages)
     if failures:
@@ -231,6 +234,8 @@ def tell_audit(
                 "run": str(result.folder),
                 "report": str(report),
                 "pages": [str(page) for page in pages],
+                "health": [_health_json(c.health) for c in result.conclusions.models],
+                "recommendations": [asdict(c.recommendation) for c in result.conclusions.models],
                 "verdicts": [asdict(v) for v in result.verdicts],
                 "standings": [_standing_json(s) for s in result.standings],
                 "noise": [_noise_json(n) for n in noise(result.run)],
@@ -244,18 +249,24 @@ def tell_audit(
             }
         )
         return
-    from ..reports.terminal import print_standings
+    from ..reports.terminal import print_conclusions
     from ..results.run import remarks
 
     console = stdout()
-    print_standings(console, result.run)
+    print_conclusions(console, result.run, result.conclusions)
     for remark in remarks(result.run):
         console.print(remark, markup=False, soft_wrap=True)
     for failure in failures or []:
         stderr().print(failure, style="red", markup=False)
-    console.print(f"\nReport: {report}", markup=False, soft_wrap=True)
+    console.print(f"Report: {report}", markup=False, soft_wrap=True)
     for page in pages:
         console.print(f"Pairs: {page}", markup=False, soft_wrap=True)
+
+
+def _health_json(found: Any) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return asdict(found) | {name: getattr(found, name) for name in ("summary", "fault", "caution")}
 
 
 def _noise_json(found: Any) -> dict[str, Any]:

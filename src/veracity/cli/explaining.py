@@ -19,7 +19,7 @@ from .options import (
     Train,
     TrainLayout,
 )
-from .reading import FileOptions, ModelOptions, given_texts, part_of, training_data, wanted_target
+from .reading import FileOptions, ModelOptions, given_texts, part_of, training_data
 from .showing import Bars, finite, print_json, stdout
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ def explain(
 ) -> None:
     """Colour the words of texts by how they speak for a label."""
     from ..auditing import check_ability
+    from ..auditing.explaining import wanted_target
     from ..auditing.learning import taught
     from ..explainers import explainers
 

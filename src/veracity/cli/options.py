@@ -21,8 +21,9 @@ DataSource = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="A corpus such as rotten_tomatoes or made_reviews(n=500), or a file: CSV, TSV, JSON "
-        "lines, Parquet (.gz too), or a folder written by the datasets library.",
+        help="A corpus such as rotten_tomatoes or made_reviews(n=500), or a file: CSV, TSV (or "
+        "any table with , ; | or tabs), JSON lines, Parquet (.gz too), or a folder written by the "
+        "datasets library.",
     ),
 ]
 ColumnsOption = Annotated[

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
@@ -26,6 +27,7 @@ from .options import (
     SkipBad,
     Timeout,
 )
+from .showing import without_secrets
 
 if TYPE_CHECKING:
     from ..auditing.learning import Reading
@@ -77,6 +79,11 @@ class ModelOptions:
     timeout: Timeout = 30.0
     batch_size: BatchSize = 32
     header: Header = None
+
+    def source(self, source: str) -> str:
+        """A model as another command would name it, without what opens it."""
+        trusted = " --allow-unpickle" if self.allow_unpickle else ""
+        return f"{shlex.quote(without_secrets(source))}{trusted}"
 
     def model(self, source: str, labels: str, *, cache: Path | None = None) -> Classifier:
         from ..models import load_model
@@ -184,18 +191,6 @@ def short_names(sources: list[str]) -> dict[str, str]:
             name, number = f"{base}-{number}", number + 1
         named[name] = source
     return named
-
-
-def wanted_target(target: str, labels: tuple[str, ...]) -> str | int:
-    from ..core.plugins import nearest
-
-    if target == "predicted":
-        return target
-    if target in labels:
-        return labels.index(target)
-    if target.isdecimal() and int(target) < len(labels):
-        return int(target)
-    raise PluginError(f"no label is called {target!r}: {nearest(target, labels)}")
 
 
 def numbers(option: str, text: str) -> tuple[float, ...]:

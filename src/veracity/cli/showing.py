@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -148,3 +150,30 @@ class Bars:
             left = (time.monotonic() - started) / max(done - before, 1) * (total - done)
             soon = f", about {left / 60:.0f} min left" if done > before and left >= 60 else ""
             self.console.print(f"{text} ({done} of {total}{soon})", markup=False)
+
+
+def typed_command() -> str:
+    """What was typed, for a report that says how to repeat it; empty where this is no command."""
+    import shlex
+
+    if Path(sys.argv[0]).stem not in ("veracity", "__main__"):
+        return ""
+    hidden = False
+    words = ["veracity"]
+    for word in sys.argv[1:]:
+        words.append("…" if hidden else without_secrets(word))
+        hidden = word.startswith("--header")
+        if hidden and "=" in word:
+            words[-1], hidden = f"{word.split('=')[0]}=…", False
+    return shlex.join(words)
+
+
+def without_secrets(word: str) -> str:
+    """An address without a user, a password or a query: a key may stand there."""
+    from urllib.parse import urlsplit
+
+    if not word.startswith(("http://", "https://")):
+        return word
+    parts = urlsplit(word)
+    place = parts.netloc.rpartition("@")[2]
+    return f"{parts.scheme}://{place}{parts.path}{'?…' if parts.query else ''}"

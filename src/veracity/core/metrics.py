@@ -18,6 +18,10 @@ from .plugins import Plugin
 
 Row = Mapping[str, float]
 
+Quality = Literal["faithfulness", "plausibility", "stability"]
+"""What a test speaks of: whether an explanation is true of the model, whether people would give it,
+or whether it stays when little changes."""
+
 
 @dataclass(frozen=True)
 class Case:
@@ -79,6 +83,11 @@ class Metric(Plugin, ABC):
         return None
 
     @property
+    def quality(self) -> Quality:
+        """What it speaks of; a method that is true of the model comes before one that pleases."""
+        return "faithfulness"
+
+    @property
     def judged(self) -> Mapping[str, Quantity]:
         """The quantities as these settings read them."""
         return self.quantities
@@ -135,6 +144,10 @@ class TruthMetric(Metric):
     @property
     def truth_kind(self) -> str | None:
         return self.truth
+
+    @property
+    def quality(self) -> Quality:
+        return "faithfulness" if self.truth in (PLANTED, DECOY) else "plausibility"
 
     def variants(self, truth_kinds: Sequence[str]) -> tuple[Metric, ...]:
         kinds = [kind for kind in self.usual_truths if kind in truth_kinds]

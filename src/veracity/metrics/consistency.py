@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from ..core.attributions import Attribution, Order, count_from_ratio, ranking
-from ..core.metrics import Case, Metric, Quantity, Row
+from ..core.metrics import Case, Metric, Quality, Quantity, Row
 
 Variant = Literal["printed", "own_rank"]
 Membership = Literal["string", "multiset"]
@@ -47,6 +47,10 @@ class Consistency(Metric):
 
     def n_questions(self, n_features: int) -> int | None:
         return 0
+
+    @property
+    def quality(self) -> Quality:
+        return "stability"
 
     def score(self, cases: Sequence[Case]) -> list[Row]:
         nothing = dict.fromkeys(self.quantities, float("nan"))

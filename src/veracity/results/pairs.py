@@ -14,8 +14,7 @@ from ..core.inputs import FloatArray, Text
 from ..core.plugins import nearest
 from ..metrics.consistency import Consistency
 from .run import Run
-from .standings import Standing
-from .verdicts import verdicts
+from .verdicts import Verdict
 
 
 @dataclass(frozen=True)
@@ -110,12 +109,12 @@ def pairs_of(run: Run, model: str, method: str, *, measure: Consistency | None =
     return compared(data, answers, found, model=model, method=method, measure=measure)
 
 
-def telling_method(run: Run, model: str, found: Sequence[Standing]) -> str:
-    """The method to show pairs by where nobody chose one: what the run's standings recommend first,
+def telling_method(run: Run, model: str, said: Sequence[Verdict]) -> str:
+    """The method to show pairs by where nobody chose one: what the run's verdicts recommend first,
     or else the first that looks at the model at all."""
     unable = {s["explainer"] for s in run.asked["skipped"] if s["model"] == model}
     able = [e for e in run.explainers if e not in unable]
-    advised = [v.use for v in verdicts([s for s in found if s.model == model])]
+    advised = [v.use for v in said]
     informed = [e for e in able if not run.asked["explainers"][e].get("baseline")]
     return next(name for name in (*advised, *informed, *able) if name in able)
 

@@ -290,6 +290,11 @@ class Run:
         return tuple(self.asked["explainers"])
 
     @property
+    def ceilings(self) -> tuple[str, ...]:
+        """The searches that show what is possible; older runs hold none."""
+        return tuple(self.asked.get("ceilings", ()))
+
+    @property
     def labels(self) -> tuple[str, ...]:
         return tuple(self.asked["dataset"]["labels"])
 
@@ -315,6 +320,21 @@ class Run:
         partners = table["partner"].to_pylist() if known else [None] * len(names)
         return {name: partner or name for name, partner in zip(names, partners, strict=True)}
 
+    def gold(self) -> dict[str, int]:
+        """Each example's label, without the texts."""
+        table = read_table(self.folder / "examples.parquet", ["example", "label"]).to_pydict()
+        return dict(zip(table["example"], table["label"], strict=True))
+
+    def model_scores(self, model: str, metric: str, name: str) -> FloatArray:
+        """One quantity of a test of the model itself; empty where it was not made."""
+        folder = self.score_part(model, "", metric, 0).parent
+        found = [
+            value
+            for path in sorted(folder.glob("*.parquet"))
+            for _, value in _named(read_table(path, ["name", "value"]), name)
+        ]
+        return np.array(found, dtype=np.float64)
+
     def predictions(self, model: str) -> dict[str, FloatArray]:
         """Class probabilities by example, labels in the dataset's order."""
         return {
@@ -331,14 +351,14 @@ class Run:
             for example, row in read_attributions(path).items()
         }
 
-    def scores(self) -> pa.Table:
-        """All scores of what was asked, in long form."""
+    def scores(self, *, ceilings: bool = False) -> pa.Table:
+        """All scores of what was asked, in long form; those of searches only where wanted."""
         import pyarrow as pa
 
         firsts = [
             self.score_part(model, explainer, metric, 0)
             for model in self.models
-            for explainer in (*self.explainers, "")
+            for explainer in (*self.explainers, *(self.ceilings if ceilings else ()), "")
             for metric in self.asked["metrics"]
         ]
         parts = [read_table(path) for first in firsts for path in self._parts(first)]
@@ -397,6 +417,12 @@ def _chosen_anew(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
     given = new["whole"] if new else now["dataset"]["fingerprint"]
     keys = ("texts", "questions", "dropped")
     return bool(old["whole"] == given) and (not new or any(old[key] != new[key] for key in keys))
+
+
+def _named(table: pa.Table, name: str) -> list[tuple[str, float]]:
+    columns = table.to_pydict()
+    pairs = zip(columns["name"], columns["value"], strict=True)
+    return [(n, v) for n, v in pairs if n == name]
 
 
 def _same_models(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:

@@ -390,7 +390,7 @@ class _Work:
             metrics,
             out=self._place(job) / "audit",
             seed=self.seed,
-            second_draw=False,
+            extras=False,
             watch=tell,
         )
         found["examples"] = [e.id for e in some]

@@ -316,7 +316,7 @@ class _Work:
                 out=place / model,
                 seed=self.seed,
                 workers=workers,
-                second_draw=False,
+                extras=False,
                 watch=_within(watch, f"methods, {model}"),
             )
             specs = {parse_spec(spec)[0]: spec for spec in found.run.explainers}

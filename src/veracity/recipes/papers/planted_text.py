@@ -222,7 +222,7 @@ class _Job:
         shared: dict[str, Any] = {
             "seed": seed,
             "reliance": {"model": relied},
-            "second_draw": False,
+            "extras": False,
         }
         models = {"model": model}
         whole = audit(models, test, ["attention"], metrics, out=self.folder / "attention", **shared)
