@@ -73,7 +73,7 @@ def test_intervals_over_seeds_and_texts() -> None:
     rng = np.random.default_rng(1)
     one = rng.integers(0, 2, size=(60, 2)).astype(float)
     # one cluster: texts alone
-    assert cluster_intervals([one]) == pytest.approx(mean_intervals(one), abs=0.04)
+    assert cluster_intervals([one]) == pytest.approx(mean_intervals(one))
     # two models that differ altogether: either may be drawn twice
     apart = [np.ones((30, 1)), np.zeros((30, 1))]
     assert cluster_intervals(apart).tolist() == [[0.0, 1.0]]

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from conftest import WordWeights, words
+from veracity.auditing import audit
 from veracity.core.errors import DataError, PluginError
 from veracity.core.examples import Dataset, Example
 from veracity.core.inputs import Text
@@ -20,7 +22,7 @@ from veracity.recipes.papers import dutrust as recipe
 from veracity.recipes.papers import recipes
 from veracity.recipes.papers.dutrust import Course, Dutrust, shortened
 from veracity.reports.findings import write_findings
-from veracity.results.findings import Findings
+from veracity.results.findings import Cell, Findings
 from veracity.results.robustness import paired_p
 
 # ---- data -----------------------------------------------------------------------------------
@@ -71,10 +73,11 @@ def test_the_published_tables_are_those_printed() -> None:
                 assert figures[at + 2] == pytest.approx(np.mean(figures[at : at + 2]), abs=0.151)
 
 
-@pytest.mark.parametrize("courses", ["()", "('nonsense',)"])
-def test_unknown_courses_are_refused(courses: str) -> None:
-    with pytest.raises(PluginError, match="expected courses among"):
-        recipes.make(f"dutrust(courses={courses})")
+@pytest.mark.parametrize("what", ["courses", "models"])
+@pytest.mark.parametrize("named", ["()", "('nonsense',)"])
+def test_unknown_courses_and_models_are_refused(what: str, named: str) -> None:
+    with pytest.raises(PluginError, match=f"expected {what} among"):
+        recipes.make(f"dutrust({what}={named})")
 
 
 # ---- figures --------------------------------------------------------------------------------
@@ -103,6 +106,30 @@ def test_means_are_of_one_side_and_of_what_is_defined() -> None:
     assert every.low is not None
     assert every.low <= every.value <= (every.high or 0)
     assert show.mean_cell(one, "lime", "map") is None
+
+
+def test_both_ways_to_rank_stand_beside_the_papers_figure() -> None:
+    one = step({"lime": {"new_p": [1.0, 1.0, 1.0, 0.0], show.BY_SIZE: [0.0, 1.0, 0.0, 0.0]}}, 4)
+    (table,) = show.method_tables({("t", "lstm"): one}, Dutrust.settings()["published"])
+    cells = dict(zip(table.columns[1:], dict(table.rows)["LSTM, lime"], strict=True))
+    by_size, by_sign = (cells[f"New_P by {way}"] for way in ("size", "sign"))
+    assert isinstance(by_size, Cell) and isinstance(by_sign, Cell)
+    assert (by_size.value, by_sign.value) == (0.25, 0.75)
+    assert by_size.published == by_sign.published == 0.223
+
+
+def test_words_ranked_by_size_and_by_sign_are_told_apart(tmp_path: Path) -> None:
+    model = WordWeights({"good": 1.0, "fine": 1.0, "kind": 1.0, "bad": -2.5})
+    texts = ("good fine kind bad", "good fine kind x")
+    examples = tuple(Example(str(i), words(t), 1) for i, t in enumerate(texts))
+    data = Dataset("d", ("negative", "positive"), examples)
+    metrics = ["erasure(ratio=0.3)", "erasure(profile=paper, ratio=0.3)"]
+    run = audit({"m": model}, data, ["occlusion"], metrics, out=tmp_path, ceiling=False).run
+    rows = recipe._rows(run, ["0", "1"])["occlusion"]
+    # good and fine keep the answer and the rest loses it; by size bad and good come first
+    assert rows["new_p"] == [1.0, 0.0]
+    assert rows[show.BY_SIZE] == [0.0, 0.0]
+    assert len(rows) == 4
 
 
 def test_micro_f1_pools_counts_and_draws_pairs_whole() -> None:
@@ -296,6 +323,12 @@ def test_the_whole_is_done_once_and_told_on_a_page(
     assert unlabelled[4] == "no labels"
     assert by_title["Explanations of dutrust_english"].columns[1] == "MAP"
     assert "Macro-F1" in by_title["Explanations of ham_yelp"].columns
+    for title in ("Explanations of dutrust_english", "Explanations of ham_yelp"):
+        at = by_title[title].columns.index("New_P by size") - 1
+        for name, cells in by_title[title].rows:
+            assert all(isinstance(cell, Cell) for cell in cells[at : at + 2])
+            # attention has no negative score, so that both ways are one
+            assert "attention" not in name or cells[at] == cells[at + 1]
     assert "MAP" not in by_title["Explanations of ham_yelp"].columns
     models = {name.split(", ")[0] for name, _ in by_title["Explanations of ham_yelp"].rows}
     assert models == {"LSTM", "encoder"}

@@ -197,6 +197,25 @@ def test_grad_cam_is_its_definition(settings: TextCnn, made: Splits) -> None:
     assert largest > 0.01
 
 
+@pytest.mark.parametrize("settings", SETTINGS[:2], ids=lambda s: s.spec)
+def test_at_the_embedding_grad_cam_is_what_supports_of_gradient_times_input(
+    settings: TextCnn, made: Splits
+) -> None:
+    model = started(settings, made)
+    texts = [words(t) for t in TEXTS]
+    found = veracity.explain(model, texts, "grad_cam(profile=paper)", target=1)
+    sizes = veracity.explain(model, texts, "gradient(profile=paper)", target=1)
+    for text, one, size in zip(texts, found, sizes, strict=True):
+        embedded = model.embed([text])
+        at = embedded.values.detach().requires_grad_(True)
+        model.logits(embedded.with_values(at))[0, 1].backward()
+        product = (at.grad * at.detach())[0].numpy()[: text.n_features]  # type: ignore[operator]
+        shown = product.shape[0]
+        assert one.scores[:shown] == pytest.approx(np.maximum(product.sum(axis=1), 0), abs=1e-6)
+        assert size.scores[:shown] == pytest.approx(np.linalg.norm(product, axis=1), abs=1e-6)
+    assert max(one.scores.max() for one in found) > 0.001
+
+
 def literal_grad_cam_text(model: Any, text: Text, target: int) -> tuple[FloatArray, list[Any]]:
     """The definition, filter by filter, span by span."""
     limit = min(text.n_features, model.architecture.length or text.n_features)

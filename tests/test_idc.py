@@ -19,8 +19,11 @@ from veracity.metrics.truth_agreement import agreement
 from veracity.recipes.papers import _idc_findings as show
 from veracity.recipes.papers import recipes
 from veracity.recipes.papers._idc_judging import (
+    FIGURES,
     FORMS,
     MAIN,
+    PAPER,
+    READINGS,
     Agreed,
     method_agreement,
     people_agreement,
@@ -92,13 +95,20 @@ def test_idc_runs_and_goes_on(marked: Path, tmp_path: Path, monkeypatch: Any) ->
 
     first = go()
     tables = {t.title: dict(t.rows) for t in first.tables}
+    # a training more: another model, other words, the same programme over words
+    assert {"CNN", "HAN", "CNN, training 2", "HAN, training 2"} < set(tables["Models"])
+    assert [row for row in tables["Truths"] if "training" in row] == [
+        *("WGA, training 2", "Hybrid, training 2")
+    ]
+    both = [(tmp_path / f"run/steps/reviews-wga{i}/words.json").read_text() for i in ("", "-1")]
+    assert both[0] != both[1]
     assert list(tables["Methods against WGA"]) == [
         *("saliency", "Grad-CAM", "DeepLIFT", "LRP", "HAN attention", "random_scores")
     ]
     lrp, random = (tables["Methods against WGA"][m][0] for m in ("LRP", "random_scores"))
     assert isinstance(lrp, Cell) and isinstance(random, Cell)
     assert lrp.published == 0.59 and random.published is None
-    assert lrp.low is not None and lrp.high is not None and lrp.low < lrp.value < lrp.high
+    assert (lrp.n, random.n) == (2, None) and random.low is not None
     assert lrp.value > 0.3 > random.value
     rows = ("without WGA's words", "without as many at random (WGA)")
     (without, *_), (control, *_) = (tables["Relative confidence"][row] for row in rows)
@@ -121,9 +131,10 @@ def test_idc_runs_and_goes_on(marked: Path, tmp_path: Path, monkeypatch: Any) ->
     assert all(few <= many for few, many in zip(strict.words, lax.words, strict=True))
     both = ("person 1", "person 2", "all")
     assert [f.names for f in first.figures] == [(), both, both]
-    assert [c.where for c in first.claims[7:]] == ["learnt from labels"] * 2 + [
-        "learnt from stars"
-    ] * 2
+    assert [c.where for c in first.claims] == [
+        *("in profile paper",) * 5, *("as recommended",) * 5, "", "",
+        *("learnt from labels",) * 2, *("learnt from stars",) * 2,
+    ]  # fmt: skip
     learnt = json.loads((tmp_path / "run/steps/people-hybrid/found.json").read_text())["found"]
     assert "scale=none" in learnt["source"]
     with pytest.raises(PluginError, match="gram_activation"):
@@ -131,7 +142,7 @@ def test_idc_runs_and_goes_on(marked: Path, tmp_path: Path, monkeypatch: Any) ->
     # nothing is done again, and the same is found
     run = tmp_path / "run"
     written = {f: f.stat().st_mtime_ns for f in (run / "steps").rglob("*") if f.is_file()}
-    assert (steps[-1].done, steps[-1].total) == (17, 17)
+    assert (steps[-1].done, steps[-1].total) == (22, 22)
     assert repr(go()) == repr(first) == repr(Findings.read(run))
     assert written == {f: f.stat().st_mtime_ns for f in (run / "steps").rglob("*") if f.is_file()}
 
@@ -223,6 +234,14 @@ def test_drawn_kappas_equal_the_slow_way() -> None:
             assert kappa == pytest.approx(agreement(tp, fp, fn, tn)["kappa"])
 
 
+def test_figures_of_sums_are_those_of_agreement_at_the_edges_too() -> None:
+    rng = np.random.default_rng(1)
+    sums = np.array([*np.ndindex(2, 2, 2, 2), *rng.integers(0, 9, (30, 4)).tolist()], dtype=float)
+    for name in FIGURES:
+        expected = [agreement(*row)[name] for row in sums]
+        assert pooled(sums, name) == pytest.approx(np.array(expected), nan_ok=True)
+
+
 def test_intervals_of_pooled_kappas_cover_what_they_should() -> None:
     """Half of all texts agree well and half badly: how wide a kappa of 100 texts varies is known
     from drawing such texts anew."""
@@ -246,7 +265,7 @@ def test_p_values_of_draws() -> None:
 def agreed(quality: dict[str, float], seed: int, texts: int = 300) -> Agreed:
     """Methods that call a share of the important words important, and of the others less."""
     rng = np.random.default_rng(seed)
-    looks = tuple((truth, "threshold") for truth in TRUTHS)
+    looks = tuple((truth, reading) for reading in READINGS for truth in TRUTHS)
     counts = np.zeros((texts, len(quality), len(looks), 4))
     for i, (truth, _) in enumerate(looks):
         fade = 0.5 if truth == "milp" else 1.0
@@ -263,15 +282,15 @@ def test_methods_are_compared_on_texts_that_both_models_get_right() -> None:
     found = method_agreement(cnn, han, draws=200, test_draws=2000, seed=0)
     assert found["texts"] == {"cnn": 300, "han": 200, "both": 200}
     pair = next(d for d in found["differences"] if (d["one"], d["other"]) == (SIX[0], SIX[-1]))
+    assert (pair["reading"], pair["truth"]) == (PAPER, "wga")
     both = [t for t in cnn.texts if t in han.texts]
-    one = agreement(*cnn.on(both).of("gradient", "wga").sum(axis=0))["kappa"]
-    other = agreement(*han.of("attention", "wga").sum(axis=0))["kappa"]
+    one = agreement(*cnn.on(both).of("gradient", "wga", PAPER).sum(axis=0))["kappa"]
+    other = agreement(*han.of("attention", "wga", PAPER).sum(axis=0))["kappa"]
     assert pair["interval"][0] == pytest.approx(one - other)
     assert pair["interval"][1] > 0 and pair["p"] < 0.05
     kappa = found["agreement"]["wga"]["threshold"]["lrp"]["kappa"]
-    assert kappa[0] == pytest.approx(agreement(*cnn.of("lrp", "wga").sum(axis=0))["kappa"])
-    verdicts = [c.verdict for c in show.method_claims(found | {"confidence": confidence()})]
-    assert verdicts[:2] == ["confirmed"] * 2
+    assert kappa[0] == pytest.approx(agreement(*cnn.of("lrp", "wga", MAIN).sum(axis=0))["kappa"])
+    assert verdicts(found)[:2] == ["confirmed"] * 2
 
 
 def test_people_against_truths_and_each_other() -> None:
@@ -296,7 +315,7 @@ def test_people_against_truths_and_each_other() -> None:
 
 def difference(truth: str, one: str, other: str, value: float, p: float = 0.001) -> Any:
     ends = [value, value - 0.01, value + 0.01]
-    return {"truth": truth, "one": one, "other": other, "interval": ends, "p": p}
+    return {"truth": truth, "one": one, "other": other, "interval": ends, "p": p, "reading": PAPER}
 
 
 def confidence(wga: float = 0.2, p: float = 0.001) -> Any:
@@ -330,7 +349,7 @@ def figures(p: float = 0.001, **changes: Any) -> Any:
     return {
         "texts": {"cnn": 1600, "han": 1600, "both": 1400},
         "agreement": {
-            t: {"threshold": {m: {"kappa": [k, k - 0.025, k + 0.025]} for m, k in of.items()}}
+            t: {PAPER: {m: {"kappa": [k, k - 0.025, k + 0.025]} for m, k in of.items()}}
             for t, of in kappas.items()
         },
         "differences": [
@@ -338,40 +357,96 @@ def figures(p: float = 0.001, **changes: Any) -> Any:
             for t, of in kappas.items()
             for one, other in pairs
         ],
-        "half": [0.43, 0.40, 0.46],
-        "confidence": confidence(),
+        "half": {PAPER: [0.43, 0.40, 0.46]},
     }
 
 
-def verdicts(found: Any) -> list[str]:
-    return [claim.verdict for claim in show.method_claims(found)]
+def verdicts(*trainings: Any) -> list[str]:
+    return [c.verdict for c in show.method_claims(trainings) if c.where == READINGS[PAPER]]
+
+
+def of_confidence(*given: float, **more: float) -> list[str]:
+    return [claim.verdict for claim in show.confidence_claims(confidence(*given, **more))]
 
 
 def test_the_papers_own_figures_confirm_its_claims() -> None:
-    assert verdicts(figures()) == ["confirmed"] * 7
+    assert verdicts(figures()) == ["confirmed"] * 5
+    assert of_confidence() == ["confirmed"] * 2
+
+
+def test_a_claim_has_to_hold_in_every_training() -> None:
+    assert verdicts(figures(), figures(), figures()) == ["confirmed"] * 5
+    assert verdicts(figures(), figures(gradient=0.7))[0] == "not confirmed"
+    assert verdicts(figures(), figures(p=0.4))[0] == "open"
+    # a look in each of three trainings: what refutes in one may be luck
+    assert verdicts(figures(), figures(), figures(gradient=0.7, p=0.03))[0] == "open"
+    wide = figures() | {"half": {PAPER: [0.9, 0.85, 0.95]}}
+    assert verdicts(figures(), wide)[4] == "not confirmed"
+
+
+def test_one_truth_alone_makes_its_own_claims() -> None:
+    found = figures() | {"half": {}}
+    found["differences"] = [d for d in found["differences"] if d["truth"] == "wga"]
+    claims = list(show.method_claims([found]))
+    assert [c.verdict for c in claims] == ["confirmed"] * 4
+    assert claims[0].statement.startswith("Under WGA LRP, DeepLIFT")
+    alone = {k: v for k, v in confidence().items() if k in ("whole", "wga")}
+    assert [c.verdict for c in show.confidence_claims(alone)] == ["confirmed"]
+    rows = dict(show.confidence_table(alone, {"whole": 0.75, "wga": 0.52}).rows)
+    assert len(rows) == 3
 
 
 def test_claims_are_refuted_by_the_opposite() -> None:
     assert verdicts(figures(gradient=0.7))[0] == "not confirmed"
     assert verdicts(figures(attention=0.7))[1] == "not confirmed"
     assert verdicts(figures(deep_lift=0.8))[2:4] == ["not confirmed"] * 2
-    assert verdicts(figures() | {"half": [0.9, 0.85, 0.95]})[4] == "not confirmed"
-    assert verdicts(figures() | {"confidence": confidence(0.01)})[5:] == ["not confirmed"] * 2
+    assert verdicts(figures() | {"half": {PAPER: [0.9, 0.85, 0.95]}})[4] == "not confirmed"
+    assert of_confidence(0.01) == ["not confirmed"] * 2
 
 
 def test_claims_stay_open_where_nothing_is_sure() -> None:
     assert verdicts(figures(p=0.4))[:2] == ["open"] * 2
     # LRP may be worse than DeepLIFT by more than counts as equal, but that is not sure
     assert verdicts(figures(p=0.4, deep_lift=0.61, lrp=0.59))[2] == "open"
-    assert verdicts(figures() | {"half": [0.6, 0.5, 0.7]})[4] == "open"
+    assert verdicts(figures() | {"half": {PAPER: [0.6, 0.5, 0.7]}})[4] == "open"
     # few texts make a margin so wide that anything is within it
     few = figures()
     for of in few["agreement"].values():
-        for figure in of[MAIN].values():
+        for figure in of[PAPER].values():
             value = figure["kappa"][0]
             figure["kappa"] = [value, value - 0.3, value + 0.3]
     assert verdicts(few)[3] == "open"
-    assert verdicts(figures() | {"confidence": confidence(p=0.2)})[5:] == ["open"] * 2
+    assert of_confidence(p=0.2) == ["open"] * 2
+
+
+def test_figures_are_means_over_trainings_beside_the_papers() -> None:
+    printed = Idc.settings()["published"]
+
+    def training(more: float) -> Any:
+        of = {
+            m: {name: [row[i] + more, 0.0, 1.0] for i, name in enumerate(FIGURES)}
+            for m, row in printed["wga"].items()
+        }
+        return {"texts": {"cnn": 9, "han": 8}, "agreement": {"wga": dict.fromkeys(READINGS, of)}}
+
+    several = [training(0.02), training(0.04), training(0.06)]
+    extra = several[0]["agreement"]["wga"][PAPER] | {"lime": {n: [0.9, 0.8, 1] for n in FIGURES}}
+    several[0]["agreement"]["wga"] = dict.fromkeys(READINGS, extra)
+    rows = dict(show.method_table("wga", several, printed["wga"]).rows)
+    lrp, lime = rows["LRP"][0], rows["lime"][0]
+    assert isinstance(lrp, Cell) and isinstance(lime, Cell)
+    assert lrp.value == pytest.approx(0.63) and (lrp.n, lrp.published) == (3, 0.59)
+    # over trainings, whatever the intervals over texts: 0.04 and t of 2 degrees, 4.303
+    assert lrp.spread == pytest.approx(0.02)
+    assert (lrp.low, lrp.high) == pytest.approx((0.63 - 0.0497, 0.63 + 0.0497), abs=1e-3)
+    assert (lime.low, lime.high, lime.marked, lrp.marked) == (0.8, 1, True, False)
+    recommended = rows["LRP"][3]
+    assert isinstance(recommended, Cell) and recommended.published is None
+    fit = dict(show.fit_table(["wga"], several, printed).rows)["WGA, in profile paper"]
+    assert isinstance(fit[0], Cell) and fit[0].value == pytest.approx(0.04)
+    assert fit[1:] == ("18 of 18", "all fit")
+    far = dict(show.fit_table(["wga"], [training(0.1)], printed).rows)["WGA, in profile paper"]
+    assert far[1] == "0 of 18" and "and 12 more" in str(far[2])
 
 
 def people_figures(wga: float, other: float, p: float = 0.001) -> Any:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import importlib.util
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from veracity.core.errors import DataError
+from veracity.auditing import audit, explain
+from veracity.core.errors import DataError, PluginError
 from veracity.core.examples import Dataset
-from veracity.data import Columns, load_data, validate
+from veracity.core.plugins import blamed_on
+from veracity.data import Columns, Splits, load_data, validate
+from veracity.explainers import explainers
 
 TOPICS = (
     ("the striker scored twice in the final", "sport"),
@@ -152,3 +159,118 @@ def test_all_that_is_wrong_with_columns_is_told_at_once(tmp_path: Path) -> None:
     path.write_text("text,a,a,text,label\n1,2,3,4,5\n", "utf-8")
     with pytest.raises(DataError, match="'a', 'text' stands there more than once"):
         load_data(path)
+
+
+# ---- other people's plug-ins ----------------------------------------------------------------
+
+EXPLAINER = '''
+from dataclasses import dataclass
+
+from veracity.core.explainers import Explainer
+
+
+@dataclass(frozen=True)
+class Broken(Explainer):
+    """Fails in one of several ways."""
+
+    how: str = "raises"
+
+    def explain(self, model, inputs, targets, rngs):
+        if self.how == "raises":
+            return inputs["gone"]
+        return [] if self.how == "few" else [0] * len(inputs)
+'''
+
+METRIC = '''
+from dataclasses import dataclass
+
+from veracity.core.metrics import Metric, Quantity
+
+
+@dataclass(frozen=True)
+class Lost(Metric):
+    """Fails in one of several ways."""
+
+    purpose = "fail"
+    quantities = {"x": Quantity("x", "higher", True)}
+    how: str = "raises"
+
+    def score(self, cases):
+        if self.how == "raises":
+            return 1 / 0
+        return [{"x": 1.0}] if self.how == "few" else [{"x": "high"} for _ in cases]
+'''
+
+
+def loaded(folder: Path, name: str, code: str) -> Any:
+    """The class that a file of somebody else holds."""
+    path = folder / f"{name}.py"
+    path.write_text(code, "utf-8")
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return getattr(module, name.title())
+
+
+@pytest.mark.parametrize(
+    ("how", "fault"),
+    [
+        ("raises", r"line 15\) raised TypeError: list indices must"),
+        ("few", r"raised ValueError: expected 4 explanations, one per text; got 0"),
+        ("numbers", r"raised TypeError: expected Attributions, got int"),
+    ],
+)
+def test_the_fault_of_an_explainer_is_called_by_its_name(
+    bag: Any, tmp_path: Path, how: str, fault: str
+) -> None:
+    broken = loaded(tmp_path, "broken", EXPLAINER)
+    texts = [text for text, _ in TOPICS]
+    with pytest.raises(PluginError, match=rf"the plug-in broken.*broken\.py.*{fault}") as caught:
+        explain(bag, texts, broken(how=how))
+    assert isinstance(caught.value.__cause__, TypeError | ValueError)  # where it arose is kept
+
+
+@pytest.mark.parametrize(
+    ("how", "fault"),
+    [
+        ("raises", r"line 17\) raised ZeroDivisionError: division by zero"),
+        ("few", r"raised ValueError: expected 6 rows, one per case; got 1"),
+        ("words", r"raised ValueError: could not convert string to float: 'high'"),
+    ],
+)
+def test_the_fault_of_a_metric_is_called_by_its_name(
+    bag: Any, made: Splits, tmp_path: Path, how: str, fault: str
+) -> None:
+    lost = loaded(tmp_path, "lost", METRIC)
+    data = made.test.select(range(6))
+    with pytest.raises(PluginError, match=rf"the plug-in lost.*lost\.py.*{fault}"):
+        audit(bag, data, "occlusion", [lost(how=how)], out=tmp_path / "r")
+
+
+def test_our_own_faults_stay_ours(bag: Any) -> None:
+    explainer = explainers.make("occlusion")
+    with pytest.raises(ZeroDivisionError), blamed_on(explainer):
+        1 / 0
+
+
+def test_plugin_folders_with_faults_are_told(tmp_path: Path) -> None:
+    folder = tmp_path / "mine" / "explainers"
+    folder.mkdir(parents=True)
+    (folder / "broken.py").write_text("import no_such_package\n", "utf-8")
+    code = "from veracity.explainers import explainers; explainers.get('broken')"
+    gone = tmp_path / "gone"
+    command = f"import sys; sys.path[:0] = {sys.path!r}; {code}"
+    found = subprocess.run(
+        [sys.executable, "-c", command],
+        env={**os.environ, "VERACITY_PLUGINS": f"{tmp_path / 'mine'}{os.pathsep}{gone}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert f"VERACITY_PLUGINS names {gone}, which is not there" in found.stderr
+    assert found.stderr.count("which is not there") == 1
+    assert f"PluginError: the plug-in broken ({folder / 'broken.py'}, line 1)" in found.stderr
+    assert "raised ModuleNotFoundError: No module named 'no_such_package'" in found.stderr

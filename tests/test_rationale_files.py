@@ -194,12 +194,12 @@ def test_an_audit_scores_against_the_users_words_without_being_told(place: Path)
     }
     assert ("feature_overlap", "f1") in means
     assert ("consistency", "map") not in means  # there are no pairs
-    auprc = means["rationale_match", "auprc"]["occlusion"]
+    precision = means["rationale_match", "average_precision"]["occlusion"]
     # 1: "great" stands twice, so hiding one changes nothing: all equal, 2 of 6 words marked
     # 2: "dull" first (1 of 1), then four equal words (3 of 5): a third of the marked ones, the rest
     # 3: "great" first, the only one marked. 4: "dull" first, then "so": 1 of 1 and 2 of 2
     by_hand = [2 / 6, 1 / 3 * 1 + 2 / 3 * 3 / 5, 1.0, 1.0]
-    assert auprc == pytest.approx(np.mean(by_hand))
+    assert precision == pytest.approx(np.mean(by_hand))
 
 
 def test_every_fault_is_told_with_its_line_and_nothing_is_lost(place: Path) -> None:

@@ -18,6 +18,7 @@ from rich.console import Console
 from made_run import ATTACK, BREAKOUT, GIVES_NGRAMS, METRICS, QUALITY, made_run, words_of
 from veracity.core.attributions import Attribution
 from veracity.reports.agreement import agreement, rank_correlations
+from veracity.reports.explanations import Explanation, write_explanations
 from veracity.reports.html import LARGEST, build_report, write_report
 from veracity.reports.latex import escaped, latex_table
 from veracity.reports.plots import panel, ticks
@@ -298,6 +299,18 @@ def printed(attribution: Attribution, *, color: bool) -> str:
     print_attributions(console, [attribution], ["no", "[red]yes\x1b[0m"])
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
+
+
+def test_explanations_as_a_page_escape_everything(tmp_path: Path) -> None:
+    text = words_of(f"{NASTY} <script>alert(1)</script>")
+    attribution = Attribution(text, 1, np.linspace(-1, 1, text.n_features), method="<i>m</i>")
+    labels = ("<b>no</b>", "yes", "maybe")
+    one = Explanation("<a>", attribution, np.array([0.7, 0.2, 0.1]), labels)
+    page = write_explanations([one], tmp_path / "e.html", model="<u>").read_text("utf-8")
+    assert not re.search("<script>alert|<i>m|<b>no|<a>|<u>", page)
+    assert '&lt;b&gt;no&lt;/b&gt; <b class="num">0.700</b>, yes <b class="num">0.200' in page
+    assert page.count('<span class="w ') == 3 + text.n_features
+    assert "−1.000" in page
 
 
 def test_top_words_are_marked_where_there_is_no_colour() -> None:

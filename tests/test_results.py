@@ -103,13 +103,15 @@ def _slow_interval(values: FloatArray, groups: list[str]) -> tuple[float, float]
     n, mean = len(names), float(np.mean([v for v, _ in known]))
     moves = [mean - float(np.mean([v for v, g in known if g != name])) for name in names]
     error = math.sqrt((n - 1) / n * sum(m**2 for m in moves))
-    skewness = sum(m**3 for m in moves) / n / (sum(m**2 for m in moves) / n) ** 1.5 * (n - 2) / n
+    skewness: float = (
+        sum(m**3 for m in moves) / n / (sum(m**2 for m in moves) / n) ** 1.5 * (n - 2) / n
+    )
 
     def cubic(x: float) -> float:
         return x + skewness * x**2 / 3 + skewness**2 * x**3 / 27 + skewness / (6 * n)
 
     def hall(p: float) -> float:
-        sought, low, high = t.ppf(p, n - 1) / math.sqrt(n), -1e3, 1e3
+        sought, low, high = float(t.ppf(p, n - 1)) / math.sqrt(n), -1e3, 1e3
         for _ in range(100):
             middle = (low + high) / 2
             low, high = (middle, high) if cubic(middle) < sought else (low, middle)
@@ -174,7 +176,7 @@ def test_intervals_cover_as_often_as_they_say(n: int) -> None:
     # percentiles of draws reach .73, .80, .85, .90 and .94 here
     least = {5: 0.84, 10: 0.88, 20: 0.91, 50: 0.93, 200: 0.945}[n]
     assert covered(rng.lognormal(size=size), math.exp(0.5)) > least
-    # most are 0: of five, all of them in every twelfth sample
+    # most are 0: of five, all of them in one sample of thirteen
     drops = np.where(rng.random(size) < 0.6, 0.0, rng.beta(0.5, 2, size))
     assert covered(drops, 0.08) > {5: 0.77, 10: 0.9}.get(n, 0.94)
 

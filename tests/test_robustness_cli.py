@@ -112,7 +112,7 @@ def test_an_audit_of_pairs_writes_their_page(place: Path) -> None:
     found = told(run(*asked, "--out", "r", "--json", cwd=place))
     assert found["pages"] == ["r/pairs.html"]
     judged = {(s["metric"], s["name"]) for s in found["standings"]}
-    assert {("consistency", "map"), ("rationale_match", "auprc")} <= judged
+    assert {("consistency", "map"), ("rationale_match", "average_precision")} <= judged
     assert "explained by" in (place / "r/pairs.html").read_text("utf-8")
     assert '<a href="pairs.html">' in (place / "r/report.html").read_text("utf-8")
     again = run("report", "r", "--pairs", "--method", "random_scores", "--out", "x.html", cwd=place)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from conftest import WordWeights
-from veracity.auditing import audit
-from veracity.auditing.jobs import PART, part_of
+from veracity.auditing import PART, audit
+from veracity.auditing.jobs import part_of
 from veracity.core.examples import Dataset
 from veracity.data import Splits
 from veracity.reports.html import build_report
@@ -48,14 +48,14 @@ def scores(run: Run, method: str, name: str = "aopc_compactness") -> dict[str, f
 
 
 def test_the_texts_of_a_part_depend_on_their_names_alone(texts: Dataset) -> None:
-    part = part_of(texts, 0)
+    part = part_of(texts, PART, seed=0)
     assert len(part) == PART < len(texts)
-    assert part == part_of(replace(texts, examples=texts.examples[::-1]), 0)
-    assert part != part_of(texts, 1)
-    fewer = part_of(texts.select(range(20)), 0)
+    assert part == part_of(replace(texts, examples=texts.examples[::-1]), PART, seed=0)
+    assert part != part_of(texts, PART, seed=1)
+    fewer = part_of(texts.select(range(20)), PART, seed=0)
     assert len(fewer) == 20
     twin = replace(texts.examples[0], id="twin", partner=texts.examples[0].id)
-    paired = part_of(replace(texts, examples=(*texts.examples, twin)), 0)
+    paired = part_of(replace(texts, examples=(*texts.examples, twin)), PART, seed=0)
     assert ("twin" in paired) == (twin.partner in paired)
 
 
@@ -64,7 +64,7 @@ def test_methods_that_draw_are_scored_on_a_second_draw(run: Run, texts: Dataset)
     assert {method for method, _ in found} == {"lime(samples=20)", "lime(samples=80)"}
     few, many = (found[f"lime(samples={k})", "aopc_compactness"] for k in (20, 80))
     first, second = (scores(r, few.method) for r in (run, run.second_draw))
-    assert set(second) == part_of(texts, 0)
+    assert set(second) == part_of(texts, PART, seed=0)
     apart = [first[e] - second[e] for e in second]
     assert few.sd == pytest.approx(np.sqrt(sum(d * d for d in apart) / len(apart) / 2))
     assert few.spread == pytest.approx(np.std(list(first.values()), ddof=1))
@@ -133,10 +133,3 @@ def test_one_number_of_questions_for_all_that_sample(
         "lime(questions=16)",
         "occlusion",
     )
-
-
-def test_a_ceiling_is_looked_for_on_part_of_the_texts(run: Run, texts: Dataset) -> None:
-    (search,) = run.asked["ceilings"]
-    assert set(run.attributions("WordWeights", search)) == part_of(texts, 0)
-    assert len(run.attributions("WordWeights", "occlusion")) == len(texts)
-    assert not run.second_draw.attributions("WordWeights", search)

@@ -25,7 +25,8 @@ from veracity.engine.asking import UNKNOWN
 from veracity.metrics import metrics
 from veracity.metrics.consistency import Consistency, Membership, Variant, mean_overlap, shared
 from veracity.metrics.deletion import rises
-from veracity.metrics.rationale_match import average_precision, matches
+from veracity.metrics.movement import changed_words, found_share
+from veracity.metrics.rationale_match import area, average_precision, matches
 from veracity.reports.charts import chart
 from veracity.reports.html import build_report
 from veracity.reports.pairs import pairs_page, write_pairs
@@ -166,9 +167,16 @@ def test_without_pairs_there_is_nothing_to_compare(bag: WordWeights, tmp_path: P
         audit(bag, data, "occlusion", "consistency, erasure", out=tmp_path / "r")
     everything = audit(bag, data, "occlusion", out=tmp_path / "all")
     assert "consistency" not in everything.run.asked["metrics"]
-    pairs = data_of(("a", "a great film", None), ("b", "a dull film", "a"))
-    everything = audit(bag, pairs, "occlusion", out=tmp_path / "pairs")
-    assert "consistency" in everything.run.asked["metrics"]
+    pairs = data_of(("a", "a great film", None), ("b", "a dull film", "a"), ("c", "great", "a"))
+    for twins, asked in (
+        (("b",), {"movement"}),
+        (("c",), {"consistency"}),
+        ("bc", {"consistency", "movement"}),
+    ):
+        part = replace(pairs, examples=tuple(e for e in pairs if e.id in ("a", *twins)))
+        everything = audit(bag, part, "occlusion", out=tmp_path / "".join(twins), extras=False)
+        found = everything.run.asked["metrics"].keys()
+        assert found & {"consistency", "movement"} == asked
 
 
 # ---- consistency ----------------------------------------------------------------------------
@@ -269,6 +277,131 @@ def test_repeated_top_words_count_once_each_by_copies() -> None:
     assert by_copies["shared"] == pytest.approx(0.5)
 
 
+# ---- twins with another label ---------------------------------------------------------------
+
+
+def turned(original: Case, twin: Case, *, answer: int = 0) -> list[Case]:
+    """A twin with the other label, which the model answers with this one."""
+    answers = np.array([0.7, 0.3]) if answer == 0 else np.array([0.3, 0.7])
+    other = replace(twin, example=replace(twin.example, label=0), probabilities=answers)
+    return pair(original, other)
+
+
+def test_consistency_counts_twins_that_keep_their_label() -> None:
+    one, other = case("a b c", [1, 2, 3]), case("a b x", [1, 2, 3])
+    (_, counted), (_, left_out) = (
+        metrics.make("consistency").score(c) for c in (pair(one, other), turned(one, other))
+    )
+    assert not np.isnan(counted["map"])
+    assert np.isnan(left_out["map"]) and np.isnan(left_out["shared"])
+    (_, paper) = metrics.make("consistency(twins=all)").score(turned(one, other))
+    assert paper == counted
+
+
+def test_movement_by_hand() -> None:
+    original = case("a good film with wit", [0, 5, 0, 0, 1])
+    # bad and without are new: of the two strongest one is among them, and 6 of 10 of the weight
+    twin = case("a bad film without wit", [0, 4, 1, -2, -3])
+    before, row = metrics.make("movement").score(turned(original, twin))
+    assert all(np.isnan(v) for v in before.values())
+    assert row == pytest.approx({"found": 1 / 2, "mass": 6 / 10, "share": 2 / 5})
+    # by their sign the words against the answer come last
+    signed = metrics.make("movement(by=signed)").score(
+        turned(original, case("a bad film without wit", [0, 4, 1, -3, -2]))
+    )
+    assert signed[1]["found"] == 1 / 2
+    # a label that stayed asks nothing, and an answer that did asks nothing of the explanation
+    assert all(
+        np.isnan(v) for v in metrics.make("movement").score(pair(original, twin))[1].values()
+    )
+    stayed = metrics.make("movement").score(turned(original, twin, answer=1))[1]
+    assert stayed["share"] == 2 / 5 and np.isnan(stayed["found"]) and np.isnan(stayed["mass"])
+
+
+@pytest.mark.parametrize(
+    ("scores", "new", "share"),
+    [
+        ([0, 3, 1, 2], (1, 2), 1 / 2),
+        ([0, 3, -2, 1], (1, 2), 1.0),
+        ([1, 1, 1, 0], (0, 3), 1 / 3),  # two of three that tie are looked at, one of them is new
+        ([5, 0, 0], (1, 2), 0.0),  # what has no score is not named
+        ([0, 0, 0], (1,), 0.0),
+        ([2, 2, 2, 2], (3,), 1 / 4),  # no word stands out: chance
+    ],
+)
+def test_the_share_of_new_words_that_is_found(
+    scores: list[float], new: tuple[int, ...], share: float
+) -> None:
+    assert found_share(np.array(scores, dtype=float), marked(len(scores), *new)) == pytest.approx(
+        share
+    )
+
+
+def test_random_orders_find_the_share_of_new_words() -> None:
+    rng = np.random.default_rng(0)
+    new = marked(10, 1, 4, 5)
+    found = [found_share(rng.normal(size=10), new) for _ in range(4000)]
+    assert np.mean(found) == pytest.approx(0.3, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("original", "twin", "new"),
+    [
+        ("a good film", "a bad film", (1,)),
+        ("a good film", "a truly bad film", (1, 2)),
+        ("a good film", "not a good film", (0,)),
+        ("not a good film", "a good film", ()),  # only taken out: nothing is new
+        ("good film", "Good film", (0,)),
+        ("a b c", "a b b c", (2,)),
+        ("x y", "p q r", (0, 1, 2)),
+    ],
+)
+def test_new_words_of_a_twin(original: str, twin: str, new: tuple[int, ...]) -> None:
+    found = changed_words(original.split(), twin.split())
+    assert tuple(np.flatnonzero(found)) == new
+
+
+def test_twins_without_or_of_new_words_ask_nothing() -> None:
+    for twin in ("a film", "x y z"):
+        cases = turned(case("a good film", [1, 2, 1]), case(twin, [1] * len(twin.split())))
+        assert all(np.isnan(v) for v in metrics.make("movement").score(cases)[1].values())
+
+
+def test_pages_ask_twins_with_another_label_what_turned_them(tmp_path: Path) -> None:
+    rows = [
+        ("o1", "a great film", 1, None),
+        ("t1", "a dull film", 0, "o1"),  # turned, and occlusion names the word
+        ("o2", "a great plot", 1, None),
+        ("t2", "a tedious plot", 0, "o2"),  # the model does not know the word, and stays
+        ("o3", "great", 1, None),
+        ("t3", "great !", 1, "o3"),
+    ]
+    data = Dataset(
+        "mixed",
+        ("negative", "positive"),
+        tuple(Example(i, words(t), label, partner=p) for i, t, label, p in rows),
+    )
+    model = WordWeights({"great": 2.0, "dull": -2.0}, bias=0.1)
+    run = audit(
+        {"m": model}, data, "occlusion, random_scores", out=tmp_path / "r", extras=False
+    ).run
+    scored = scores_of(run, "movement")
+    assert scored["occlusion", "t1", "found"] == 1.0
+    assert np.isnan(scored["occlusion", "t2", "found"])
+    pairs = {p.twin.id: p for p in pairs_of(run, "m", "occlusion").pairs}
+    assert pairs["t1"].new == ("dull",) and pairs["t1"].found == 1.0
+    assert pairs["t1"].chance == pytest.approx(1 / 3)
+    assert np.isnan(pairs["t1"].map) and not np.isnan(pairs["t3"].map)
+    said = shown(pairs_page(pairs_of(run, "m", "occlusion")).replace("<header", "<main", 1))
+    assert "in 1 that keep their label" in said
+    assert "In 2 the label changed; in 1 of them the answer changed, too" in said
+    assert (
+        "the method finds 100 % of the words that turned it, where a random order finds 33 %"
+        in said
+    )
+    assert "New in the twin: dull" in said
+
+
 # ---- rationales -----------------------------------------------------------------------------
 
 
@@ -309,10 +442,29 @@ def test_average_precision_equals_scikit_learn() -> None:
         assert ours == pytest.approx(average_precision_score(known, scores))
 
 
+def test_the_area_by_trapezoids_is_erasers() -> None:
+    from sklearn.metrics import auc, precision_recall_curve
+
+    # ranks 1 and 3 are marked: recall 0 to 1/2 at precision 1, on to 1 from 1/2 to 2/3
+    assert area(np.array([9, 5, 7, 1.0]), marked(4, 0, 1)) == pytest.approx(1 / 2 + 7 / 24)
+    # a map without a score: a line from 1 down to the share, far above the share itself
+    assert area(np.zeros(4), marked(4, 3)) == pytest.approx(5 / 8)
+    assert judged([0, 0, 0, 0], [3])["auprc"] == pytest.approx(5 / 8)
+    assert judged([0, 0, 0, 0], [3])["average_precision"] == pytest.approx(1 / 4)
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        n = int(rng.integers(1, 12))
+        scores = rng.integers(-3, 4, size=n).astype(float)
+        known = rng.random(n) < 0.4
+        known[rng.integers(n)] = True
+        precision, recall, _ = precision_recall_curve(known, scores)
+        assert area(scores, known) == pytest.approx(auc(recall, precision))
+
+
 def test_scores_that_differ_by_rounding_are_equal() -> None:
     row = judged([3, 2, 2 + 1e-9, 1], [1, 3])
-    assert row["auprc"] == pytest.approx(5 / 12)
-    assert row["auprc"] == judged([3, 2 + 1e-9, 2, 1], [1, 3])["auprc"]
+    assert row["average_precision"] == pytest.approx(5 / 12)
+    assert row["average_precision"] == judged([3, 2 + 1e-9, 2, 1], [1, 3])["average_precision"]
 
 
 def test_phrases_match_from_half_of_their_words_on() -> None:
@@ -335,15 +487,15 @@ def test_the_iou_f1_of_phrases_by_hand() -> None:
 
 def test_repeated_words_are_told_apart_by_their_places() -> None:
     first, last = (judged([9, 0, 0, 0], [place], spec="ratio=0.25") for place in (0, 3))
-    assert (first["auprc"], first["iou_f1"]) == (1.0, 1.0)
-    assert (last["auprc"], last["iou_f1"]) == (0.25, 0.0)
+    assert (first["average_precision"], first["iou_f1"]) == (1.0, 1.0)
+    assert (last["average_precision"], last["iou_f1"]) == (0.25, 0.0)
 
 
 def test_an_empty_selection_matches_nothing() -> None:
     for spec in ("ratio=0.0", "ratio=0.5"):
         row = judged([0, 0, 0, 0], [0, 1], spec=spec)
         assert (row["iou_f1"], row["chosen"]) == (0.0, 0.0)
-        assert row["auprc"] == row["share"] == 0.5
+        assert row["average_precision"] == row["share"] == 0.5
     assert judged([-1, -2, -3], [0], spec="ratio=0.0")["iou_f1"] == 0.0
     assert judged([-1, -2, 3], [2], spec="ratio=0.0")["iou_f1"] == 1.0
 
@@ -353,15 +505,15 @@ def test_several_rationales_together_or_the_best_of_them() -> None:
     together = judged(scores, [0, 1], [4, 5])
     best = judged(scores, [4, 5], [0, 1], spec="sets=best")
     # 1, 1 and then, the three last being equal, 4 of 6
-    assert together["auprc"] == pytest.approx((1 + 1 + 2 * 4 / 6) / 4)
+    assert together["average_precision"] == pytest.approx((1 + 1 + 2 * 4 / 6) / 4)
     assert together["share"] == pytest.approx(4 / 6)
     assert together["iou_f1"] == pytest.approx(2 / 3)  # one phrase of one, one of two
-    assert (best["auprc"], best["iou_f1"]) == (1.0, 1.0)
+    assert (best["average_precision"], best["iou_f1"]) == (1.0, 1.0)
     assert best["share"] == pytest.approx(2 / 6)
     # neighbouring sets make one phrase together
     assert judged(scores, [0], [1])["iou_f1"] == 1.0
     empty = judged(scores, [], spec="sets=best")
-    assert np.isnan(empty["auprc"]) and np.isnan(empty["iou_f1"])
+    assert np.isnan(empty["average_precision"]) and np.isnan(empty["iou_f1"])
 
 
 def test_phrases_are_pooled_over_texts() -> None:
@@ -593,9 +745,9 @@ def test_token_f1_pooled_by_hand() -> None:
 def test_average_precision_by_sign_or_by_size() -> None:
     scores = [-1, 2, -3, 0]
     # signed: the places 1, 3, 0, 2; both marked ones first
-    assert judged(scores, [1, 3])["auprc"] == 1.0
+    assert judged(scores, [1, 3])["average_precision"] == 1.0
     # by size: 2, 1, 0, 3; hits at the second and the fourth: (1/2 + 2/4) / 2
-    assert judged(scores, [1, 3], spec="by=abs")["auprc"] == pytest.approx(0.5)
+    assert judged(scores, [1, 3], spec="by=abs")["average_precision"] == pytest.approx(0.5)
 
 
 def test_every_quantity_has_its_own_best_set() -> None:
@@ -604,13 +756,13 @@ def test_every_quantity_has_its_own_best_set() -> None:
     row = judged(scores, [0, 1, 2, 3, 4], [1, 5], spec="sets=best, ratio=0.33")
     # of the first set: precision 1 throughout, and a phrase of five of which 2/5 are chosen: none
     # of the second: ranks 2 and 6, (1/2 + 2/6) / 2; the phrase 1 matches by half: 1/1 and 1/2
-    assert row["auprc"] == 1.0 and row["share"] == pytest.approx(5 / 6)
+    assert row["average_precision"] == 1.0 and row["share"] == pytest.approx(5 / 6)
     assert row["iou_f1"] == pytest.approx(2 / 3)
     second = judged(scores, [1, 5], spec="ratio=0.33")
-    assert second["auprc"] == pytest.approx(5 / 12)
+    assert second["average_precision"] == pytest.approx(5 / 12)
     # all together every word is marked: one phrase of six, of which a third is chosen
     union = judged(scores, [0, 1, 2, 3, 4], [1, 5], spec="ratio=0.33")
-    assert (union["auprc"], union["iou_f1"]) == pytest.approx((1.0, 0.0))
+    assert (union["average_precision"], union["iou_f1"]) == pytest.approx((1.0, 0.0))
     assert union["share"] == 1.0
 
 

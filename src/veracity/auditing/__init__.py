@@ -22,7 +22,7 @@ from ..core.explainers import Explainer
 from ..core.files import sole_writer
 from ..core.inputs import Text
 from ..core.metrics import HidingMetric, Metric, Row
-from ..core.plugins import blamed_on, first_line, parse_spec, settings, split_specs
+from ..core.plugins import blamed_on, first_line, nearest, parse_spec, settings, split_specs
 from ..data import Source, load_data
 from ..engine.asking import probabilities
 from ..engine.executors import Executor, Local
@@ -37,7 +37,7 @@ from ..results.guarantees import reliance as reliance_on
 from ..results.run import Run, is_whole, slug
 from ..results.standings import Standing
 from ..results.verdicts import Conclusions, Verdict, conclude
-from .explaining import Target, check_ability, explain, wanted_target
+from .explaining import Target, check_ability, explain, wanted_target, warn_of_cuts
 from .jobs import PART, Progress, Work, batches_of, carry_out, part_of
 from .labels import fit_labels
 from .learning import Lesson, check_lesson, lessons_on
@@ -139,11 +139,12 @@ def audit(
     batch_size: int | None = None,
     workers: int = 1,
     executor: Executor | None = None,
-    train: str | Path | Dataset | None = None,
+    train: Source | None = None,
     reliance: Mapping[str, Reliance] | None = None,
     profile: str = "recommended",
     questions: int | None = None,
     extras: bool = True,
+    redo: str | Sequence[str] = (),
     sources: Mapping[str, str] | None = None,
     command: str = "",
     watch: Callable[[Progress], None] = lambda _: None,
@@ -160,6 +161,7 @@ def audit(
     `extras` are done on part of the texts: methods that draw explain them once more, which shows
     how much of their scores is noise; and where methods are compared with chance, a search finds
     what erasure lets anybody reach, unless questions cost money.
+    `redo` names methods whose parts of an earlier call are thrown away and computed anew.
     `sources` says by model where it came from and `command` what was typed, without secrets, so
     that the report can say how to go on.
     `tell_plan` hears what is going to be asked before it is. A model with a budget is asked about
@@ -167,14 +169,19 @@ def audit(
     """
     folder = Path(out) if out else None
     ready = _prepared(
-        model, data, methods, metrics, train=train, seed=seed, profile=profile,
-        questions=questions, extras=extras,
-    )  # fmt: skip
-    models, chosen_explainers, skipped, lessons = (
-        ready.models, ready.explainers, ready.skipped, ready.lessons,
-    )  # fmt: skip
+        model,
+        data,
+        methods,
+        metrics,
+        train=train,
+        seed=seed,
+        profile=profile,
+        questions=questions,
+        extras=extras,
+    )
+    models, fitted = ready.models, ready.plan.data
+    chosen_explainers, skipped, lessons = ready.explainers, ready.skipped, ready.lessons
     chosen_metrics, ceilings = list(ready.plan.metrics), ready.ceilings
-    fitted = ready.plan.data
     target = wanted_target(target, [label for label in fitted.labels if label != UNLABELLED])
     tell_plan(ready.plan)
     if target == "gold" and not fitted.labelled:
@@ -242,7 +249,7 @@ def audit(
     place = folder or default_folder(fitted, models)
     Run.check_place(place)
     with sole_writer(place):
-        run = Run.start(place, asked, fitted)
+        run = Run.start(place, asked, fitted, redo=_to_be_redone(redo, chosen_explainers))
         batches = batches_of(fitted, size)
         learnt = {
             (name, e.spec): fitted_on(e, models[name], lesson)
@@ -264,9 +271,9 @@ def audit(
             seed,
             learnt,
             unforced=frozenset(n for n, r in trusted.items() if r is not None and not r.forced),
+            second_draw=ready.plan.second_draw,
             ceilings=ceilings,
-            part=part_of(fitted, seed),
-            again=ready.plan.second_draw,
+            part=part_of(fitted, PART, seed=seed),
         )
         done = carry_out(work, executor or Local(workers), skipped, watch)
         run = run.marked(done.partial)
@@ -276,11 +283,11 @@ def audit(
 
 def plan(
     model: Any,
-    data: str | Path | Dataset,
+    data: Source,
     methods: str | Sequence[str | Explainer] = "all",
     metrics: str | Sequence[str | Metric] = "all",
     *,
-    train: str | Path | Dataset | None = None,
+    train: Source | None = None,
     seed: int = 0,
     profile: str = "recommended",
     questions: int | None = None,
@@ -288,9 +295,16 @@ def plan(
 ) -> Plan:
     """What `audit` would ask of a model, without asking; with a budget, what it would choose."""
     return _prepared(
-        model, data, methods, metrics, train=train, seed=seed, profile=profile,
-        questions=questions, extras=extras,
-    ).plan  # fmt: skip
+        model,
+        data,
+        methods,
+        metrics,
+        train=train,
+        seed=seed,
+        profile=profile,
+        questions=questions,
+        extras=extras,
+    ).plan
 
 
 @dataclass(frozen=True)
@@ -318,11 +332,11 @@ class _Prepared:
 
 def _prepared(
     model: Any,
-    data: str | Path | Dataset,
+    data: Source,
     methods: str | Sequence[str | Explainer],
     metrics: str | Sequence[str | Metric],
     *,
-    train: str | Path | Dataset | None,
+    train: Source | None,
     seed: int,
     profile: str,
     questions: int | None,
@@ -330,6 +344,8 @@ def _prepared(
 ) -> _Prepared:
     models = _models(model)
     fitted = fit_labels(load_data(data), models)
+    for name, each in models.items():
+        warn_of_cuts(name, each, [e.input for e in fitted])
     explainers, skipped, lessons = _explainers(methods, models, train, seed, profile, questions)
     tests = _with_checks(_metrics(metrics, fitted, profile), fitted)
     ceilings = _ceilings(explainers, tests, models) if extras else []
@@ -343,9 +359,15 @@ def _prepared(
         found = planned(fitted, asking, tests, ceilings=ceilings, second_draw=extras, seed=seed)
         return _Prepared(models, explainers, skipped, lessons, ceilings, found, "")
     found = within(
-        min(limits), fitted, asking, tests, free=_free(methods, profile, questions),
-        spare=_spare(metrics, fitted, profile), second_draw=extras, seed=seed,
-    )  # fmt: skip
+        min(limits),
+        fitted,
+        asking,
+        tests,
+        free=_free(methods, profile, questions),
+        spare=_spare(metrics, fitted, profile),
+        second_draw=extras,
+        seed=seed,
+    )
     new = {old.spec: e for old, e in zip(asking, found.explainers, strict=True)}
     for one in skipped:
         one["explainer"] = (
@@ -435,7 +457,7 @@ def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
 def _explainers(
     methods: str | Sequence[str | Explainer],
     models: Mapping[str, Classifier],
-    train: str | Path | Dataset | None,
+    train: Source | None,
     seed: int,
     profile: str,
     questions: int | None,
@@ -485,7 +507,17 @@ def _explainer(spec: str | Explainer, profile: str, questions: int | None) -> Ex
         raise PluginError(f"{questions} questions for {spec}: {error}") from None
 
 
-def _to_be_taught(explainer: Explainer, train: str | Path | Dataset | None) -> bool:
+def _to_be_redone(redo: str | Sequence[str], explainers: Sequence[Explainer]) -> set[str]:
+    """The methods of this audit that go by these names, with settings or without."""
+    known = {e.spec: e.plugin_name() for e in explainers}
+    found = {name: {s for s, plain in known.items() if name in (s, plain)} for name in _each(redo)}
+    for name, specs in found.items():
+        if not specs:
+            raise PluginError(f"no method {name!r} in this audit to redo: {nearest(name, known)}")
+    return set().union(*found.values())
+
+
+def _to_be_taught(explainer: Explainer, train: Source | None) -> bool:
     """What learnt before is taken as it is, unless there is something to learn anew."""
     return explainer.learns and (train is not None or not explainer.ready)
 
@@ -508,32 +540,13 @@ def _metrics(metrics: str | Sequence[str | Metric], data: Dataset, profile: str)
     if everything:
         made = [kind for m in made if m.usual for kind in m.variants(data.truth_kinds)]
     chosen = list({m.spec: m for m in made}.values())
-    paired = bool(data.pairs)
-    kept = [
-        m
-        for m in chosen
-        if m.truth_kind in (None, *data.truth_kinds)
-        and (paired or not m.of_pairs)
-        and (data.labelled or not m.of_labels)
-    ]
+    if everything and data.pairs:
+        twins = {"kept" if o.label == t.label else "changed" for o, t in data.pairs}
+        chosen = [m for m in chosen if isinstance(m.of_pairs, bool) or m.of_pairs in twins]
+    kept = [m for m in chosen if not m.missing(data)]
     if len(kept) < len(chosen) and not everything:
-        missing = next(m for m in chosen if m not in kept)
-        if missing.of_labels and not data.labelled:
-            raise DataError(
-                f"{missing.spec} needs to know which label is right; {data.name} has no labels. "
-                "Leave this metric out"
-            )
-        if missing.of_pairs and not paired:
-            raise DataError(
-                f"{missing.spec} compares texts with their adversarial twins; {data.name} holds no "
-                "pair of them. Give originals their twins' ids in rel_ids, or twins their "
-                "original's in partner, or leave this metric out"
-            )
-        raise DataError(
-            f"{missing.spec} needs examples with truth masks of the kind {missing.truth_kind!r}; "
-            f"{data.name} has {', '.join(data.truth_kinds) or 'none'}. Choose with "
-            f"{missing.plugin_name()}(truth=…), or leave this metric out"
-        )
+        lacking = next(m for m in chosen if m not in kept)
+        raise DataError(f"{lacking.missing(data)}, or leave this metric out")
     if not any(not m.of_model for m in kept):
         raise PluginError("expected at least one metric that tests explanations, got none")
     return kept
@@ -582,6 +595,15 @@ def _summaries(run: Run, metrics: Sequence[Metric]) -> dict[str, Any]:
     for (model, explainer, metric), examples in rows.items():
         with blamed_on(by_spec[metric]):
             summary: Row = by_spec[metric].summary(list(examples.values()))
+        if not explainer:
+            summary = {_of_label(name, run.labels): value for name, value in summary.items()}
         place = found.setdefault(model, {}).setdefault(explainer, {})
         place[metric] = {k: None if np.isnan(v) else float(v) for k, v in summary.items()}
     return found
+
+
+def _of_label(name: str, labels: Sequence[str]) -> str:
+    """`recall_of_2` as `recall_of_sport`: readers know labels by name."""
+    what, of, number = name.rpartition("_of_")
+    known = of and number.isdecimal() and int(number) < len(labels)
+    return f"{what}_of_{labels[int(number)]}" if known else name

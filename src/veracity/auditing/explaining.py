@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import operator
+import warnings
 from collections.abc import Sequence
 from typing import Any, SupportsIndex
 
 import numpy as np
 
 from ..core.attributions import Attribution
-from ..core.classifiers import Classifier, abilities
+from ..core.classifiers import Classifier, Cutting, abilities
 from ..core.errors import DataError, ModelError
 from ..core.explainers import Explainer
 from ..core.inputs import FloatArray, Text
@@ -51,6 +52,7 @@ def explain(
     if not inputs:
         return []
     wanted = wanted_target(target, loaded.labels)
+    warn_of_cuts("the model", loaded, inputs)
     explainer = taught(explainer, loaded, train, seed=seed)
     if target == "gold":
         raise DataError(
@@ -85,6 +87,9 @@ def attributions(
         )
         if len(found) != len(some):
             raise ValueError(f"expected {len(some)} explanations, one per text; got {len(found)}")
+        for one in found:
+            if not isinstance(one, Attribution):
+                raise TypeError(f"expected Attributions, got {type(one).__name__}")
     by_place = dict(zip(some, found, strict=True))
     result = []
     for i, (text, target) in enumerate(zip(inputs, targets, strict=True)):
@@ -118,6 +123,20 @@ def check_ability(explainer: Explainer, model: Classifier) -> None:
         f"{explainer.spec} needs a model with {missing}; this one has only "
         f"{', '.join(abilities(model))}. These would work: {', '.join(able)}"
     )
+
+
+def warn_of_cuts(name: str, model: Classifier, inputs: Sequence[Text]) -> None:
+    """Says how much of the texts a model does not read: it decides nothing and scores zero."""
+    if not isinstance(model, Cutting):
+        return
+    read = model.words_read(inputs)
+    beyond = [t.n_features - n for t, n in zip(inputs, read, strict=True) if n < t.n_features]
+    if beyond:
+        warnings.warn(
+            f"{name} does not read {len(beyond):,} of {len(inputs):,} texts to their end: "
+            f"{sum(beyond):,} words stand beyond its limit, decide nothing and score zero",
+            stacklevel=3,
+        )
 
 
 def wanted_target(target: Target, labels: Sequence[str]) -> Target:

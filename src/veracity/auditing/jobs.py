@@ -69,11 +69,12 @@ def drawn_families(data: Dataset, seed: int) -> list[list[int]]:
     return [groups[k] for k in sorted(groups, key=lambda k: generator(seed, "order", k).random())]
 
 
-def part_of(data: Dataset, seed: int) -> frozenset[str]:
-    """The texts on which is done what would be too dear on all."""
+def part_of(data: Dataset, most: int, *, seed: int) -> frozenset[str]:
+    """The ids of so many texts, drawn by name, whole families: neither order nor company matters.
+    What would be too dear on all texts is done on these."""
     chosen: list[int] = []
     for group in drawn_families(data, seed):
-        if not chosen or len(chosen) + len(group) <= PART:
+        if not chosen or len(chosen) + len(group) <= most:
             chosen += group
     return frozenset(data.examples[i].id for i in chosen)
 
@@ -138,10 +139,10 @@ class Work:
     """Models that need not have used what was planted: nothing can be held against methods."""
     ceilings: Sequence[Explainer] = ()
     """Searches for what a test lets anybody reach; done on part of the texts."""
-    part: frozenset[str] = frozenset()
-    """The texts on which is done what would be too dear on all."""
-    again: bool = True
+    second_draw: bool = True
     """Whether methods that draw explain these texts once more, with other random numbers."""
+    part: frozenset[str] = frozenset()
+    """The ids of these texts."""
     memory: Memory = field(default_factory=Memory)
 
     def __call__(self, job: _Job) -> _Done:
@@ -163,23 +164,24 @@ class Work:
             _Job(model, b, i)
             for model in self.models
             for b in places
-            for i, explainer in enumerate(self.all_explainers)
+            for i, explainer in enumerate(self.explainers)
             if (model, explainer.spec) not in left_out
+        ]
+        # a search is never made where questions cost money
+        search = [
+            _Job(model, b, i)
+            for model in self.models
+            if not getattr(self.models[model], "costly", False)
+            for b in places
+            for i in range(len(self.explainers), len(self.all_explainers))
         ]
         again = [
             replace(job, second=True)
             for job in explain
-            if self.again and drawn_again(self.named(job))
+            if self.second_draw and drawn_again(self.named(job))
         ]
         predict = [_Job(model, b) for model in self.models for b in places]
-        searches = [
-            job
-            for job in explain
-            # where questions cost money, what is possible is not looked for
-            if self._searches(job) and not getattr(self.models[job.model], "costly", False)
-        ]
-        extras = [job for job in (*searches, *again) if self._examples(job)]
-        return predict, [*(job for job in explain if not self._searches(job)), *extras]
+        return predict, [*explain, *(job for job in (*search, *again) if self._examples(job))]
 
     def finished(
         self, done: Collection[_Job], explain: Sequence[_Job], why: str
@@ -194,7 +196,7 @@ class Work:
         return {"batches": batches, "texts": texts, "of": len(self.data), "why": why}
 
     def _searches(self, job: _Job) -> bool:
-        return job.explainer is not None and self.named(job).ceiling
+        return job.explainer is not None and job.explainer >= len(self.explainers)
 
     def _examples(self, job: _Job) -> list[Example]:
         every = [self.data.examples[i] for i in self.batches[job.batch]]
@@ -279,8 +281,12 @@ class Work:
                 # metrics ask much the same of different methods; methods themselves do not share,
                 # or the one that comes first would seem the slowest
                 with remembering(self.memory), blamed_on(metric):
-                    rows = metric.score(cases)
-                    named = [(e.id, row) for e, row in zip(examples, rows, strict=True)]
+                    rows = [{k: float(v) for k, v in r.items()} for r in metric.score(cases)]
+                    if len(rows) != len(cases):
+                        raise ValueError(
+                            f"expected {len(cases)} rows, one per case; got {len(rows)}"
+                        )
+                named = [(e.id, row) for e, row in zip(examples, rows, strict=True)]
                 run.write_scores(part, job.model, explainer, metric.spec, named)
         return len(missing), len(parts) - len(missing)
 

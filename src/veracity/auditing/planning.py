@@ -12,7 +12,7 @@ from ..core.examples import Dataset
 from ..core.explainers import Explainer
 from ..core.metrics import Metric
 from ..engine.surrogates import USUAL_QUESTIONS
-from .jobs import drawn_again, drawn_families, part_of
+from .jobs import PART, drawn_again, drawn_families, part_of
 
 ENOUGH_TEXTS = 50
 """Rather than fewer texts, methods that sample get fewer questions."""
@@ -116,7 +116,7 @@ def planned(
 ) -> Plan:
     """What all of this asks of one model."""
     lengths = Counter(e.input.n_features for e in data)
-    part = part_of(data, seed)
+    part = part_of(data, PART, seed=seed)
     some = Counter(e.input.n_features for e in data if e.id in part)
     tests = [m for m in metrics if not m.of_model]
     items = [Item("each text once", "answers", len(data), len(data))]

@@ -49,8 +49,13 @@ def audit(
         list[str] | None,
         typer.Option(
             help="Exit with 1 unless the best method reaches this, such as "
-            "erasure.compactness=0.2; method:metric.quantity=value for one method."
+            "erasure.compactness=0.2; method:metric.quantity=value for one method; accuracy=0.8 "
+            "for the model itself."
         ),
+    ] = None,
+    redo: Annotated[
+        list[str] | None,
+        typer.Option(help="A method of this run to compute anew; may be repeated."),
     ] = None,
     questions: Questions = None,
     plan_only: Annotated[
@@ -70,7 +75,7 @@ def audit(
     """Test explanation methods on a model and say which to believe; resumes when given again."""
     from ..auditing import audit as run_audit
     from ..auditing import default_folder, plan
-    from ..auditing.bars import Bar, check_bars, missed
+    from ..auditing.bars import Bar, check_bars, check_reachable, missed
     from ..core.plugins import split_specs
     from ..explainers import explainers
     from ..reports.html import write_report
@@ -89,12 +94,19 @@ def audit(
     models = {
         name: service.model(source, file.labels, cache=answers) for name, source in names.items()
     }
+    check_reachable(bars, part, models, split_specs(metrics or []), profile)
     taught = training_data(train, replace(file, layout=train_layout), seed)
     if plan_only:
         found = plan(
-            models, part, methods or "all", metrics or "all", train=taught, seed=seed,
-            profile=profile, questions=questions,
-        )  # fmt: skip
+            models,
+            part,
+            methods or "all",
+            metrics or "all",
+            train=taught,
+            seed=seed,
+            profile=profile,
+            questions=questions,
+        )
         if as_json:
             print_json({"plan": found.to_dict()})
         else:
@@ -118,6 +130,7 @@ def audit(
             train=taught,
             profile=profile,
             questions=questions,
+            redo=redo or (),
             sources={name: service.source(source) for name, source in names.items()},
             command=typed_command(),
             watch=lambda progress: shown.watch("audit", progress),
@@ -127,7 +140,7 @@ def audit(
         pages = write_pair_pages(result.run, conclusions=said) if part.pairs else []
         # links to those pages
         report = write_report(result.run, conclusions=said)
-    failures = missed(result.standings, bars)
+    failures = missed(result.standings, bars, result.run.summaries())
     tell_audit(result, report, as_json, failures, pages)
     if failures:
         raise typer.Exit(FAILED_BAR)

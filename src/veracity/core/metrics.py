@@ -12,7 +12,7 @@ import numpy as np
 from .attributions import Attribution
 from .changes import DECOY, MANIPULATION, PLANTED
 from .classifiers import Classifier
-from .examples import Example
+from .examples import Dataset, Example
 from .inputs import BoolArray, FloatArray, Hiding
 from .plugins import Plugin
 
@@ -21,6 +21,9 @@ Row = Mapping[str, float]
 Quality = Literal["faithfulness", "plausibility", "stability"]
 """What a test speaks of: whether an explanation is true of the model, whether people would give it,
 or whether it stays when little changes."""
+
+Twins = bool | Literal["kept", "changed"]
+"""None of them, all, or those whose label is that of the original, or is another."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +41,14 @@ class Case:
     """Explains the input once more, by the same method with the same random numbers."""
 
     @property
+    def answer(self) -> int:
+        """The label that the model gives to the whole input."""
+        return int(np.argmax(self.probabilities))
+
+    @property
     def right(self) -> bool:
         """Whether the model answers the label of the example."""
-        return int(np.argmax(self.probabilities)) == self.example.label
+        return self.answer == self.example.label
 
 
 @dataclass(frozen=True)
@@ -68,8 +76,8 @@ class Metric(Plugin, ABC):
     of_model: ClassVar[bool] = False
     """True when the explanation plays no part: then it is computed once per model."""
 
-    of_pairs: ClassVar[bool] = False
-    """True when twins are compared with their originals: without pairs it is not defined."""
+    of_pairs: ClassVar[Twins] = False
+    """Which twins are compared with their originals, if any: without pairs it is not defined."""
 
     of_labels: ClassVar[bool] = False
     """True when it matters which label is right: without labels it is not defined."""
@@ -81,6 +89,24 @@ class Metric(Plugin, ABC):
     def truth_kind(self) -> str | None:
         """The kind of truth masks without which the metric is not defined."""
         return None
+
+    def missing(self, data: Dataset) -> str:
+        """What the metric needs and these data lack, and what to do; nothing if they have it."""
+        if self.of_labels and not data.labelled:
+            return f"{self.spec} needs to know which label is right; {data.name} has none. Label it"
+        if self.of_pairs and not data.pairs:
+            return (
+                f"{self.spec} compares texts with their adversarial twins; {data.name} holds no "
+                "pair of them. Give originals their twins' ids in rel_ids, or twins their "
+                "original's in partner"
+            )
+        if self.truth_kind not in (None, *data.truth_kinds):
+            return (
+                f"{self.spec} needs examples with truth masks of the kind {self.truth_kind!r}; "
+                f"{data.name} has {', '.join(data.truth_kinds) or 'none'}. Choose with "
+                f"{self.plugin_name()}(truth=…)"
+            )
+        return ""
 
     @property
     def quality(self) -> Quality:

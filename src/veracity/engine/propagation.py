@@ -22,7 +22,7 @@ from ..core.classifiers import Differentiable, Embedded
 from ..core.errors import ModelError
 from ..core.inputs import Text
 from .batches import by_length
-from .gradients import PathGradient, chosen_output, evaluating, without_words
+from .gradients import PathGradient, check_answers, chosen_output, evaluating, without_words
 from .tally import asked
 
 Function = Callable[..., Any]
@@ -457,6 +457,7 @@ def held(factors: Sequence[Any], all_but: int) -> list[Any]:
 def followed(
     model: Differentiable, embedded: Embedded, targets: Sequence[int], rules: Propagation
 ) -> tuple[Tensor, Tensor]:
+    """What to multiply the embeddings by, and the logits (batch, labels)."""
     values = embedded.values.detach()
     values = values.to(_precision(values), copy=True).requires_grad_(True)
     with torch.enable_grad():
@@ -471,24 +472,27 @@ def followed(
             "back to the words. Check that `logits` neither detaches them nor ends in a sigmoid"
         )
     (gradient,) = torch.autograd.grad(output.sum(), values, allow_unused=True)
-    return torch.zeros_like(values) if gradient is None else gradient, output.detach()
+    return torch.zeros_like(values) if gradient is None else gradient, logits.detach()
 
 
 def in_batches(
     model: Differentiable,
     inputs: Sequence[Text],
     targets: Sequence[int],
-    one_batch: Callable[[Embedded, Sequence[int]], list[Tensor]],
+    one_batch: Callable[[Embedded, Sequence[int]], tuple[Tensor, list[Tensor]]],
     passes: int,
 ) -> list[PathGradient]:
+    """Per batch: what to multiply the embeddings by, and the logits along the way, the texts' own
+    last."""
     found: dict[int, PathGradient] = {}
     with evaluating(model):
         for batch in by_length([t.n_features * passes for t in inputs]):
             embedded = model.embed([inputs[i] for i in batch])
-            gradients, outputs = (
-                t.detach().cpu().double().numpy()
-                for t in one_batch(embedded, [targets[i] for i in batch])
-            )
+            wanted = [targets[i] for i in batch]
+            found_gradients, logits = one_batch(embedded, wanted)
+            check_answers(model, [inputs[i] for i in batch], logits[-1].to(embedded.values))
+            chosen = torch.stack([chosen_output(each, wanted) for each in logits], dim=1)
+            gradients, outputs = (t.cpu().double().numpy() for t in (found_gradients, chosen))
             difference = (embedded.values - without_words(embedded)).detach().cpu().double().numpy()
             for row, i in enumerate(batch):
                 found[i] = PathGradient(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import ClassVar, Literal, cast
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from ..core.attributions import Attribution
 from ..core.classifiers import Classifier, Convolutional
 from ..core.explainers import Explainer
 from ..core.inputs import FloatArray, Text
+from ..core.plugins import Profiles
+from ..engine.gradients import path_gradients
 from ..engine.hits import MapGradient, map_gradients
 
 
@@ -20,6 +22,12 @@ class GradCam(Explainer):
     """Activations weighed by mean gradients, per width, then averaged; never negative."""
 
     needs: ClassVar[type] = Convolutional
+    # what fits the Grad-CAM of IDC's table (SPEC D.2)
+    profiles: ClassVar[Profiles] = {"paper": {"at": "embedding"}}
+
+    at: Literal["maps", "embedding"] = "maps"
+    """Where activations and gradients are taken: in the filters' maps, or, word by word and without
+    a mean over positions, in the embeddings."""
 
     def explain(
         self,
@@ -28,14 +36,29 @@ class GradCam(Explainer):
         targets: Sequence[int],
         rngs: Sequence[np.random.Generator],
     ) -> list[Attribution]:
-        found = map_gradients(cast(Convolutional, model), inputs, targets)
+        able = cast(Convolutional, model)
+        scores = (
+            self._at_words(able, inputs, targets)
+            if self.at == "embedding"
+            else self._at_maps(able, inputs, targets)
+        )
+        return [Attribution(*row) for row in zip(inputs, targets, scores, strict=True)]
+
+    def _at_maps(
+        self, model: Convolutional, inputs: Sequence[Text], targets: Sequence[int]
+    ) -> list[FloatArray]:
+        found = map_gradients(model, inputs, targets)
         return [
-            Attribution(
-                text,
-                target,
-                np.mean([on_words(width, text.n_features) for width in widths], axis=0),
-            )
-            for text, target, widths in zip(inputs, targets, found, strict=True)
+            np.mean([on_words(width, text.n_features) for width in widths], axis=0)
+            for text, widths in zip(inputs, found, strict=True)
+        ]
+
+    def _at_words(
+        self, model: Convolutional, inputs: Sequence[Text], targets: Sequence[int]
+    ) -> list[FloatArray]:
+        return [
+            np.maximum(path.alignment.to_words((path.values * path.gradient).sum(axis=1)), 0.0)
+            for path in path_gradients(model, inputs, targets)
         ]
 
 

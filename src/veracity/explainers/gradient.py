@@ -11,8 +11,9 @@ import numpy as np
 from ..core.attributions import Attribution
 from ..core.classifiers import Classifier, Differentiable
 from ..core.explainers import Explainer
-from ..core.inputs import Text
-from ..engine.gradients import Norm, Output, path_gradients, sizes
+from ..core.inputs import FloatArray, Text
+from ..core.plugins import Profiles
+from ..engine.gradients import Norm, Output, PathGradient, path_gradients, sizes
 
 
 @dataclass(frozen=True)
@@ -20,8 +21,12 @@ class Gradient(Explainer):
     """The size of the gradient at each word's embedding; unsigned."""
 
     needs: ClassVar[type] = Differentiable
+    # what fits the saliency of IDC's table best (SPEC D.2)
+    profiles: ClassVar[Profiles] = {"paper": {"times_input": True}}
 
     norm: Norm = "l2"
+    times_input: bool = False
+    """Whether each dimension of the gradient is first multiplied by the embedding's."""
     output: Output = "logit"
 
     def explain(
@@ -37,8 +42,11 @@ class Gradient(Explainer):
             Attribution(
                 text,
                 target,
-                path.alignment.to_words(sizes(path.gradient, self.norm)),
+                path.alignment.to_words(sizes(self._taken(path), self.norm)),
                 output_value=float(path.outputs[-1]),
             )
             for text, target, path in zip(inputs, targets, paths, strict=True)
         ]
+
+    def _taken(self, path: PathGradient) -> FloatArray:
+        return path.gradient * path.values if self.times_input else path.gradient

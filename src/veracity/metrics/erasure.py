@@ -11,6 +11,7 @@ import numpy as np
 from ..core.attributions import Order, count_from_ratio
 from ..core.inputs import FloatArray, Hiding
 from ..core.metrics import Case, HidingMetric, Quantity, Row
+from ..core.plugins import Profiles
 from ..engine.asking import masked_probabilities
 
 CHANGED = "changed"
@@ -50,6 +51,9 @@ class Erasure(HidingMetric):
             searched=True,
         ),
     }
+
+    # by size alone New_P comes out as printed (SPEC D.3)
+    profiles: ClassVar[Profiles] = {"paper": {"by": "abs"}}
 
     ratio: float = 0.29
     ratios: tuple[float, ...] = (0.01, 0.05, 0.1, 0.2, 0.5)

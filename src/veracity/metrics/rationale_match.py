@@ -20,14 +20,19 @@ class RationaleMatch(TruthMetric):
     purpose: ClassVar[str] = "rank the words that people marked above the rest"
     usual_truths: ClassVar[tuple[str, ...]] = ("rationale",)
     quantities: ClassVar[Mapping[str, Quantity]] = {
+        "average_precision": Quantity(
+            "average precision of the scores against the marked words", "higher", True
+        ),
         "auprc": Quantity(
-            "average precision of the scores against the marked words (AUPRC)", "higher", True
+            "area under the curve of precision over recall, by trapezoids as in ERASER", "higher"
         ),
         "iou_f1": Quantity(
             "F1 of phrases: runs of top words that are, by half or more, runs of marked words",
             "higher",
         ),
-        "share": Quantity("share of words that are marked: about what a random map's AUPRC is"),
+        "share": Quantity(
+            "share of words that are marked: about the average precision of a random map"
+        ),
     }
 
     sets: Literal["union", "best"] = "union"
@@ -53,10 +58,12 @@ class RationaleMatch(TruthMetric):
         chosen = scores > 0
         if self.ratio and scores.any():  # a map without any score points nowhere
             chosen = case.attribution.top(count_from_ratio(self.ratio, len(scores)), self.by)
-        precisions = [average_precision(levels(scores, self.by), known) for known in marked]
+        ranked = levels(scores, self.by)
+        precisions = [average_precision(ranked, known) for known in marked]
         counts = max((matches(chosen, known, self.iou) for known in marked), key=_f1)
         return {
-            "auprc": max(precisions),
+            "average_precision": max(precisions),
+            "auprc": max(area(ranked, known) for known in marked),
             "iou_f1": _f1(counts),
             "share": float(marked[int(np.argmax(precisions))].mean()),
             **dict(zip(("matching", "chosen", "matched", "known"), counts, strict=True)),
@@ -109,12 +116,24 @@ def _f1(counts: Matches) -> float:
 
 
 def average_precision(scores: FloatArray, known: BoolArray) -> float:
-    """Σ (Rₙ - Rₙ₋₁) Pₙ over the different scores, the largest first: equal ones count together, so
-    their order plays no part. NaN where nothing is known."""
-    total = float(known.sum())
-    if not total:
-        return float("nan")
+    """Σ (Rₙ - Rₙ₋₁) Pₙ over the different scores; NaN where nothing is known."""
+    precision, recall = _curve(scores, known)
+    return float(np.sum(np.diff(recall, prepend=0.0) * precision))
+
+
+def area(scores: FloatArray, known: BoolArray) -> float:
+    """Σ (Rₙ - Rₙ₋₁) (Pₙ + Pₙ₋₁) / 2, from precision 1 at recall 0 on: straight lines between the
+    points of the curve, which flatter a map with few different scores (ERASER's AUPRC)."""
+    precision, recall = _curve(scores, known)
+    heights = (precision + np.concatenate(([1.0], precision[:-1]))) / 2
+    return float(np.sum(np.diff(recall, prepend=0.0) * heights))
+
+
+def _curve(scores: FloatArray, known: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """Precision and recall down to each of the different scores, the largest first: equal ones
+    count together, so that their order plays no part."""
     order = np.argsort(-scores, kind="stable")
     last = np.flatnonzero(np.append(np.diff(scores[order]) != 0, True))  # of each group of equals
     hits = known[order].cumsum()[last]
-    return float(np.sum(np.diff(hits, prepend=0) / total * hits / (last + 1)))
+    total = float(known.sum()) or np.nan
+    return hits / (last + 1), hits / total

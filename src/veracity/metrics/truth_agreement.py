@@ -12,6 +12,7 @@ from ..core.attributions import count_from_ratio, ranking
 from ..core.classifiers import Cutting
 from ..core.inputs import BoolArray, FloatArray
 from ..core.metrics import Case, Quantity, Row, TruthMetric, means
+from ..core.plugins import Profiles
 from ..core.truths import PSEUDO
 
 COUNTS = ("tp", "fp", "fn", "tn")
@@ -31,10 +32,13 @@ class TruthAgreement(TruthMetric):
         "none_called": Quantity("whether no word was called important; precision is then 0"),
     }
 
+    profiles: ClassVar[Profiles] = {"paper": {"binary": "above_sd"}}
+
     truth: str = PSEUDO
-    binary: Literal["threshold", "topk_ratio", "oracle_k", "positive"] = "threshold"
+    binary: Literal["threshold", "topk_ratio", "oracle_k", "positive", "above_sd"] = "threshold"
     """Which words count as important: from a share of the highest score on, the top share of the
-    words, as many as the truth has, or all with a positive score."""
+    words, as many as the truth has, all with a positive score, or those more than a standard
+    deviation above the text's mean (the paper does not say; this fits its figures)."""
     threshold: float = 0.3
     ratio: float = 0.29
     documents: Literal["correct", "all"] = "correct"
@@ -51,7 +55,7 @@ class TruthAgreement(TruthMetric):
         known = np.logical_or.reduce(masks)
         read = len(known)
         if isinstance(case.model, Cutting):
-            read = min(read, case.model.most_words or read)
+            (read,) = case.model.words_read([case.example.input])
         if not read or not (case.right or self.documents == "all"):
             return dict.fromkeys((*self.quantities, *COUNTS), float("nan"))
         if self.cut == "left_out":
@@ -67,6 +71,9 @@ class TruthAgreement(TruthMetric):
             return np.zeros(len(scores), dtype=np.bool_)
         if self.binary == "positive":
             return np.asarray(scores > 0)
+        if self.binary == "above_sd":
+            rounding = 1e-9 * np.abs(scores).max()
+            return np.asarray(scores > scores.mean() + scores.std() + rounding)
         if self.binary == "threshold":
             largest = scores.max()
             return np.asarray((scores > 0) & (scores >= self.threshold * largest * (1 - 1e-9)))

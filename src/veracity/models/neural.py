@@ -117,7 +117,8 @@ class NeuralText(nn.Module):
         found = np.zeros((len(shown), len(self.labels)))
         with torch.inference_mode(), evaluating(self):
             if empty.any():
-                alone = self.network(blank[None, None], torch.ones(1, 1, dtype=torch.bool))
+                one = torch.ones(1, 1, dtype=torch.bool, device=self.device)
+                alone = self.network(blank[None, None], one)
                 found[empty] = torch.softmax(alone.double(), dim=-1).cpu().numpy()
             if not empty.all():
                 logits = self.network.masked_logits(  # type: ignore[operator]
@@ -158,7 +159,7 @@ class NeuralText(nn.Module):
     def _ids(self, text: Text) -> IntArray:
         """A number per word; while a text is moved, its words have numbers of their own."""
         if isinstance(self.embedding, MovedEmbedding) and text == self.moved_text:
-            return self.embedding.own().numpy()
+            return self.embedding.own().cpu().numpy()
         return np.array(self.vocabulary.ids(text.words))
 
     def embed(self, inputs: Sequence[Text]) -> Embedded:
@@ -244,6 +245,9 @@ class ConvolutionalText(NeuralText):
         """How many words of a text are read; None for all."""
         limit: int | None = self.network.length
         return limit
+
+    def words_read(self, inputs: Sequence[Text]) -> list[int]:
+        return [min(t.n_features, self.most_words or t.n_features) for t in inputs]
 
     @property
     def filters(self) -> list[Filters]:

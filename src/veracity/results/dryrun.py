@@ -394,7 +394,7 @@ def _cell(
 ) -> Cell:
     clusters = [np.column_stack([t["seen"], t["chance"][:, 0]]) for t in tables]
     together = np.concatenate(clusters)
-    bounds = cluster_intervals(clusters)
+    bounds = np.clip(cluster_intervals(clusters), 0.0, 1.0)
     # where all drawn texts agree a bootstrap has no width, however few they are
     shares = np.array([wilson(np.nansum(c), int((~np.isnan(c)).sum())) for c in together[:, :-1].T])
     bounds[:-1, 0] = np.fmin(bounds[:-1, 0], shares[:, 0])

@@ -7,7 +7,8 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -58,10 +59,13 @@ class Run:
     # ---- opening ----------------------------------------------------------------------------
 
     @classmethod
-    def start(cls, folder: Path, asked: Mapping[str, Any], data: Dataset) -> Run:
-        """A new run, or the one already in this folder if the same was asked of it."""
+    def start(
+        cls, folder: Path, asked: Mapping[str, Any], data: Dataset, *, redo: Collection[str] = ()
+    ) -> Run:
+        """A new run, or the one already in this folder if the same was asked of it, without what it
+        holds of the methods to be done anew."""
         if (folder / "run.json").exists():
-            return cls._resume(folder, asked, data)
+            return cls._resume(folder, asked, data, redo)
         run = cls(folder, asked, {"created": timestamp(), "versions": versions()})
         run._write_examples(data)
         run._write_json()
@@ -82,7 +86,9 @@ class Run:
             )
 
     @classmethod
-    def _resume(cls, folder: Path, asked: Mapping[str, Any], data: Dataset) -> Run:
+    def _resume(
+        cls, folder: Path, asked: Mapping[str, Any], data: Dataset, redo: Collection[str]
+    ) -> Run:
         before = cls.open(folder)
         now = json.loads(json.dumps(asked))
         if _chosen_anew(before.asked, now):
@@ -103,17 +109,36 @@ class Run:
             changed += [
                 f"version of {spec}"
                 for spec, about in now[kind].items()
+                if spec not in redo
                 if about.get("code") != before.asked[kind].get(spec, about).get("code")
             ]
         if changed:
+            edited = [c for c in changed if c.removeprefix("version of ") in now["explainers"]]
+            anew = "; a method whose file was edited is done anew with --redo METHOD (redo=…)"
+            anew = anew if len(edited) == len(changed) else ""
             raise RunError(
                 f"{folder} holds a run with another {' and another '.join(changed)}. Choose "
-                "another folder for this run, or delete that one"
+                f"another folder for this run, or delete that one{anew}"
             )
+        for spec in redo:
+            # before the record says that they are of the new version
+            before._forget(spec)
+            before.second_draw._forget(spec)
         # what methods learnt from is kept while their parts are, whatever is asked now
-        run = cls(folder, {**asked, "train": {**learnt, **learns}}, before.made)
+        made = _resumed(before.made, folder)
+        run = cls(folder, {**asked, "train": {**learnt, **learns}}, made)
         run._write_json()
         return run
+
+    def _forget(self, explainer: str) -> None:
+        """Removes a method's parts, and nothing else that may lie beside them."""
+        for model in self.models:
+            attributed = self.attribution_part(model, explainer, 0).parent
+            scored = self.score_part(model, explainer, "any", 0).parents[1]
+            for part in (*attributed.glob("*.parquet"), *scored.glob("*/*.parquet")):
+                inside = part.resolve().is_relative_to(self.folder.resolve())
+                if inside and re.fullmatch(r"\d{5}", part.stem) and part.is_file():
+                    part.unlink()
 
     @classmethod
     def open(cls, folder: str | Path) -> Run:
@@ -398,6 +423,32 @@ class Run:
         return found
 
 
+def _named(table: pa.Table, name: str) -> list[tuple[str, float]]:
+    columns = table.to_pydict()
+    pairs = zip(columns["name"], columns["value"], strict=True)
+    return [(n, v) for n, v in pairs if n == name]
+
+
+def _resumed(made: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """What is known of a run's making, with the versions that go on with it now, if others."""
+    before, now = made.get("versions", {}), versions()
+    others = [
+        f"{name} {before.get(name, '(none)')} (now {now.get(name, 'none')})"
+        for name in sorted({*before, *now})
+        if before.get(name) != now.get(name)
+    ]
+    if not others:
+        return dict(made)
+    sentence = (
+        f"{folder} was begun with {', '.join(others)}. What it holds is kept, so figures of both "
+        "may stand side by side: to compute all with the same, choose another folder"
+    )
+    warnings.warn(sentence, stacklevel=2)
+    earlier = [r for r in made.get("resumed", []) if r["versions"] != now]
+    told = {"at": timestamp(), "versions": now, "sentence": sentence}
+    return {**made, "resumed": [*earlier, told]}
+
+
 def remarks(run: Run) -> list[str]:
     """What a budget made of a run, in sentences."""
     found = []
@@ -417,12 +468,6 @@ def _chosen_anew(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
     given = new["whole"] if new else now["dataset"]["fingerprint"]
     keys = ("texts", "questions", "dropped")
     return bool(old["whole"] == given) and (not new or any(old[key] != new[key] for key in keys))
-
-
-def _named(table: pa.Table, name: str) -> list[tuple[str, float]]:
-    columns = table.to_pydict()
-    pairs = zip(columns["name"], columns["value"], strict=True)
-    return [(n, v) for n, v in pairs if n == name]
 
 
 def _same_models(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:

@@ -101,11 +101,15 @@ def resampling_tests(found: FloatArray) -> FloatArray:
 def cluster_intervals(
     clusters: Sequence[FloatArray], *, draws: int = 2000, level: float = 0.95, seed: int = 0
 ) -> FloatArray:
-    """Percentile intervals of the column means where rows come in clusters, such as the texts of
-    one retrained model: clusters are drawn, then rows within each. [(n, k), …] → (k, 2)"""
+    """Intervals of the column means where rows come in clusters, such as the texts of one
+    retrained model: percentiles where clusters are drawn, then rows within each. Of two or three
+    clusters they are too short, but what t would make of them is so long that it says nothing. Of
+    one they are those of its rows. [(n, k), …] → (k, 2)"""
     filled = [c for c in clusters if len(c)]
     if not filled:
         return np.full((clusters[0].shape[1] if clusters else 0, 2), np.nan)
+    if len(filled) == 1:
+        return mean_intervals(filled[0], level=level)
     rng = np.random.default_rng(seed)
     sums, counts = (np.zeros((draws, filled[0].shape[1])) for _ in range(2))
     for _ in filled:

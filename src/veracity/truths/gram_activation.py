@@ -33,6 +33,7 @@ AT_ONCE = 512
 
 Margin = Literal["all", "any"]
 Scale = Literal["document", "none", "global_max"]
+Which = Literal["active", "all"]
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,9 @@ class GramActivation(Truth):
     scale: Scale = "document"
     """What scores are divided by, negative ones set to 0 before: the largest of the document or of
     all, or nothing."""
+    filters: Which = "active"
+    """Which filters share out an n-gram: those that answer to it, or all. A filter that hardly
+    matches divides by almost nothing, so that rounding decides what all of them say."""
     mean_grams: bool = False
     """Whether a word's score is the mean over the n-grams around it, not their sum."""
     sum_filters: bool = False
@@ -111,7 +115,12 @@ class GramActivation(Truth):
         found = [
             np.mean(
                 [
-                    word_scores(*width, mean_grams=self.mean_grams, sum_filters=self.sum_filters)
+                    word_scores(
+                        *width,
+                        which=self.filters,
+                        mean_grams=self.mean_grams,
+                        sum_filters=self.sum_filters,
+                    )
                     for width in widths
                 ],
                 axis=0,
@@ -160,6 +169,7 @@ def word_scores(
     gradient: FloatArray,
     before: int,
     *,
+    which: Which = "active",
     mean_grams: bool = False,
     sum_filters: bool = False,
 ) -> FloatArray:
@@ -167,24 +177,27 @@ def word_scores(
 
     products (words, slots, filters), values and gradient (rows, filters) → (words,)
     """
-    n, width, filters = products.shape
+    n, width, _ = products.shape
     strength = np.maximum(gradient.max(axis=1) * values.sum(axis=1), 0.0)  # (rows,)
-    active = np.flatnonzero(strength > 0)
-    rows = active[:, None] - before + np.arange(width)  # (active, slots): words, or outside
+    grams = np.flatnonzero(strength > 0)
+    rows = grams[:, None] - before + np.arange(width)  # (grams, slots): words, or outside
     inside = (rows >= 0) & (rows < n)
-    parts = products[np.where(inside, rows, 0), np.arange(width)]  # (active, slots, filters)
+    parts = products[np.where(inside, rows, 0), np.arange(width)]  # (grams, slots, filters)
     parts = np.where(inside[:, :, None], parts, 0.0)
-    match = parts.sum(axis=1)  # (active, filters), no bias and no ReLU
-    shared = np.abs(match) >= NOTHING
-    factor = strength[active, None] / np.where(shared, match, 1.0) * shared
-    shares = (parts * factor[:, None, :]).sum(axis=2)  # (active, slots)
+    match = parts.sum(axis=1)  # (grams, filters), no bias and no ReLU
+    sharing = np.ones(match.shape, dtype=np.bool_) if which == "all" else values[grams] > 0
+    shared = sharing & (np.abs(match) >= NOTHING)
+    factor = strength[grams, None] / np.where(shared, match, 1.0) * shared
+    if not sum_filters:
+        factor /= np.maximum(sharing.sum(axis=1, keepdims=True), 1)
+    shares = (parts * factor[:, None, :]).sum(axis=2)  # (grams, slots)
     scores = np.zeros(n)
     np.add.at(scores, rows[inside], shares[inside])
     if mean_grams:
         # n-grams that cover a word, those without activation too
         slots = np.arange(n)[:, None] + before - np.arange(width)
         scores /= np.maximum(((slots >= 0) & (slots < len(values))).sum(axis=1), 1)
-    return scores if sum_filters else scores / filters
+    return scores
 
 
 def taken_apart(

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..core.classifiers import Classifier
 from ..core.examples import Dataset
 from ._programme import Programme, Scores
-from .gram_activation import GramActivation, Scale, convolution
+from .gram_activation import GramActivation, Scale, Which, convolution
 
 
 @dataclass(frozen=True)
 class Hybrid(Programme):
     """Sets of words by an integer programme over the words that a convolution answers to most."""
 
+    min_count: int = 5
+    """Words that the texts hold less often are not looked at: rare ones get extreme scores."""
     scale: Scale = "document"
+    filters: Which = "active"
     mean_grams: bool = False
     sum_filters: bool = False
 
@@ -23,12 +27,15 @@ class Hybrid(Programme):
         convolution(model, self.spec)
         activation = GramActivation(
             scale=self.scale,
+            filters=self.filters,
             mean_grams=self.mean_grams,
             sum_filters=self.sum_filters,
             cased=self.cased,
         )
         scores, _ = activation.scores(model, train)
-        chosen = strongest({word: scores[word] for word in self.read(scores)}, self.words)
+        counts = Counter(word for e in train for word in self.read(e.input.words))
+        known = {w: scores[w] for w in self.read(scores) if counts[w] >= self.min_count}
+        chosen = strongest(known, self.words)
         return chosen, {word: scores[word] for word in chosen}
 
 

@@ -35,7 +35,9 @@ NAMES = {
 }
 PAPERS = {"lstm": "LSTM", "encoder": "ERNIE-base", "large": "ERNIE-large", "knowing": "SKEP"}
 IG, ATT, LIME = "integrated_gradients", "attention", "lime"
-SHARES = {name for name, quantity in Erasure.quantities.items() if quantity.share}
+BY_SIZE = "new_p_by_size"
+"""New_P of words ranked by the absolute value of their scores, as in profile `paper`."""
+SHARES = {BY_SIZE, *(name for name, quantity in Erasure.quantities.items() if quantity.share)}
 SURE = 0.05
 DRAWS = 2000
 
@@ -206,14 +208,15 @@ def method_tables(tried: Tried, published: Any) -> Iterator[Table]:
                 printed = published.get(model, {}).get(parse_spec(method)[0])
                 cells = _method_cells(step, method, printed)
                 paired |= cells[0] is not None
-                plausible |= cells[4] is not None
+                plausible |= cells[5] is not None
                 rows.append((f"{NAMES[model]}, {method}", cells))
-        kept = [0] * paired + [1, 2] * paired + [3] + [4, 5] * plausible + [6, 7]
+        kept = [0] * paired + [1, 2] * paired + [3, 4] + [5, 6] * plausible + [7, 8]
         columns = (
             "MAP",
-            "New_P originals",
-            "New_P twins",
-            "New_P",
+            "New_P by size, originals",
+            "New_P by size, twins",
+            "New_P by size",
+            "New_P by sign",
             "Macro-F1",
             "Micro-F1",
             "compactness",
@@ -222,7 +225,8 @@ def method_tables(tried: Tried, published: Any) -> Iterator[Table]:
         yield Table(
             f"Explanations of {trial}",
             "How far a twin's words are ranked as its original's (MAP), how often the top words "
-            "alone keep the answer and the rest loses it (New_P), how well the top words match "
+            "alone keep the answer and the rest loses it (New_P, by the size of scores as in "
+            "profile paper, and by their sign as recommended), how well the top words match "
             "the best of the sets that people marked (F1), and the fall of the answer without "
             "them and with them alone, averaged over five shares. Below each figure a 95 % "
             "interval and the paper's, which is of other texts.",
@@ -240,9 +244,10 @@ def _method_cells(
     return (
         mean_cell(step, method, "map", published=paper(0)),
         *(
-            mean_cell(step, method, "new_p", side, paper(1 + i))
+            mean_cell(step, method, BY_SIZE, side, paper(1 + i))
             for i, side in enumerate(("originals", "twins", "all"))
         ),
+        mean_cell(step, method, "new_p", published=paper(3)),
         mean_cell(step, method, "f1", published=paper(6)),
         micro_cell(step, method, published=paper(9)),
         mean_cell(step, method, "aopc_compactness"),
@@ -284,7 +289,8 @@ def augmentation_table(found: Found, published: Mapping[str, Sequence[float]]) -
 
 SHOWN = (
     ("map", "MAP", "how far a twin's words are ranked as its original's"),
-    ("new_p", "New_P", "how often the top words alone keep the answer and the rest loses it"),
+    (BY_SIZE, "New_P by size", "how often the top words alone keep the answer, the rest loses it"),
+    ("new_p", "New_P by sign", "how often the top words alone keep the answer, the rest loses it"),
     ("f1", "Macro-F1", "how well the top words match those that people marked"),
 )
 
@@ -480,8 +486,10 @@ def _model_claims(trial: str, steps: Mapping[str, Found]) -> Iterator[Claim]:
 
 ORDERS = (
     ("map", "MAP", ("encoder", "knowing"), (ATT, LIME, IG)),
-    ("new_p", "New_P", ("encoder", "knowing"), (LIME, IG, ATT)),
-    ("new_p", "New_P", ("lstm",), (IG, LIME, ATT)),
+    (BY_SIZE, "New_P (by size)", ("encoder", "knowing"), (LIME, IG, ATT)),
+    (BY_SIZE, "New_P (by size)", ("lstm",), (IG, LIME, ATT)),
+    ("new_p", "New_P (by sign)", ("encoder", "knowing"), (LIME, IG, ATT)),
+    ("new_p", "New_P (by sign)", ("lstm",), (IG, LIME, ATT)),
     ("f1", "F1 with people", ("encoder", "knowing"), (LIME, IG, ATT)),
     ("f1", "F1 with people", ("lstm",), (IG, LIME, ATT)),
 )

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...core.inputs import BoolArray, FloatArray
 from ...core.metrics import Metric
-from ...metrics.truth_agreement import COUNTS, agreement, counted
+from ...metrics.truth_agreement import COUNTS, counted
 from ...results.run import Run
 from ...results.statistics import (
     holm,
@@ -26,8 +26,11 @@ SALIENCY, ATTENTION, BEST = "gradient", "attention", "lrp"
 FIRST_FOUR = ("lrp", "deep_lift", "grad_cam", "integrated_gradients")
 FORMS = ("printed", "ratio", "bounded")
 FIGURES = ("kappa", "precision", "recall")
-MAIN = "threshold"
-"""How scores become important words where nothing else is said (SPEC 5.9)."""
+MAIN, PAPER = "threshold", "paper"
+"""How scores become important words where nothing else is said (SPEC 5.9), and what fits the
+paper's figures: another way, and methods in profile `paper` (SPEC D.2)."""
+PAPER_BINARY = "above_sd"
+READINGS = {PAPER: "in profile paper", MAIN: "as recommended"}
 
 Found = dict[str, Any]
 Interval = list[float]
@@ -63,22 +66,35 @@ class Agreed:
     texts: tuple[str, ...]
     methods: tuple[str, ...]
     looks: tuple[tuple[str, str], ...]
-    """A truth, and how scores become important words."""
+    """A truth, and how scores become important words, or `paper` for the paper's reading."""
     counts: FloatArray  # (texts, methods, looks, 4) tp, fp, fn, tn
 
     @classmethod
     def read(
-        cls, run: Run, specs: Mapping[str, str], metrics: Mapping[tuple[str, str], Metric]
+        cls,
+        run: Run,
+        specs: Mapping[str, str],
+        metrics: Mapping[tuple[str, str], Metric],
+        *,
+        instead: Mapping[str, str],
     ) -> Agreed:
-        """What an audit scored; methods go by their names, whatever their settings."""
-        texts, counts = scores_of(
-            run, list(specs.values()), [m.spec for m in metrics.values()], COUNTS
+        """What an audit scored; methods go by their names, whatever their settings. In the paper's
+        reading some are another method `instead`."""
+        every = [m.spec for m in metrics.values()]
+        texts, counts = scores_of(run, list(specs.values()), every, COUNTS)
+        wanted = {look: m.spec for look, m in metrics.items() if look[1] == PAPER_BINARY}
+        others = list((specs | instead).values())
+        _, more = scores_of(run, others, list(wanted.values()), COUNTS)
+        return cls(
+            tuple(texts),
+            tuple(specs),
+            (*metrics, *((truth, PAPER) for truth, _ in wanted)),
+            np.nan_to_num(np.concatenate([counts, more], axis=2)),
         )
-        return cls(tuple(texts), tuple(specs), tuple(metrics), np.nan_to_num(counts))
 
-    def of(self, method: str, truth: str) -> FloatArray:
+    def of(self, method: str, truth: str, reading: str) -> FloatArray:
         """(texts, 4)"""
-        return self.counts[:, self.methods.index(method), self.looks.index((truth, MAIN))]
+        return self.counts[:, self.methods.index(method), self.looks.index((truth, reading))]
 
     def on(self, texts: Sequence[str]) -> Agreed:
         """The same of these texts alone, in this order."""
@@ -88,9 +104,20 @@ class Agreed:
 
 
 def pooled(sums: FloatArray, name: str = "kappa") -> FloatArray:
-    """A figure of counts that were summed over texts. (…, 4) → (…)"""
-    flat = [agreement(*row)[name] for row in sums.reshape(-1, len(COUNTS)).tolist()]
-    return np.array(flat, dtype=np.float64).reshape(sums.shape[:-1])
+    """A figure of counts that were summed over texts, as `agreement` has it. (…, 4) → (…)"""
+    tp, fp, fn, tn = np.moveaxis(sums, -1, 0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        if name == "precision":
+            return np.where(
+                tp + fp > 0, tp / (tp + fp), np.where(tp + fp + fn + tn > 0, 0.0, np.nan)
+            )
+        if name == "recall":
+            return np.asarray(tp / (tp + fn))
+        n = tp + fp + fn + tn
+        observed = (tp + tn) / n
+        expected = ((tp + fp) * (tp + fn) + (fn + tn) * (fp + tn)) / n**2
+        kappa = (observed - expected) / (1 - expected)
+        return np.where(expected < 1, kappa, np.where(n > 0, observed == 1, np.nan))
 
 
 def resampled(counts: FloatArray, *, draws: int, seed: int) -> FloatArray:
@@ -115,7 +142,7 @@ def method_agreement(cnn: Agreed, han: Agreed, *, draws: int, test_draws: int, s
         "texts": {"cnn": len(cnn.texts), "han": len(han.texts), "both": len(both)},
         "agreement": _merged(_agreement(a, draws, seed) for a in (cnn, han)),
         "differences": _differences(cnn, cnn.on(both), han.on(both), test_draws, seed),
-        "half": _half(cnn, draws, seed),
+        "half": {r: _half(cnn, r, draws, seed) for r in READINGS if ("milp", r) in cnn.looks},
     }
 
 
@@ -146,24 +173,27 @@ def _merged(parts: Iterator[Found]) -> Found:
 def _differences(
     cnn: Agreed, cnn_both: Agreed, han_both: Agreed, draws: int, seed: int
 ) -> list[Found]:
-    """Differences of kappas on the same texts, corrected for all looks together."""
+    """Differences of kappas on the same texts, corrected for all looks of one reading."""
     of_cnn = [
         *((method, SALIENCY) for method in FIRST_FOUR if method in cnn.methods),
         *combinations((m for m in FIRST_FOUR if m in cnn.methods), 2),
     ]
     with_han = [(m, ATTENTION) for m in (SALIENCY, BEST) if m in cnn.methods]
     truths = list(dict.fromkeys(truth for truth, _ in cnn.looks))
-    asked: list[tuple[str, str, str]] = []
+    readings = [r for r in READINGS if (truths[0], r) in cnn.looks]
+    asked: list[tuple[str, str, str, str]] = []
     columns: list[FloatArray] = []
     values: list[FloatArray] = []
     for pairs, first, second in ((of_cnn, cnn, cnn), (with_han, cnn_both, han_both)):
-        looks = [(truth, one, other) for truth in truths for one, other in pairs]
+        looks = [
+            (r, truth, one, other) for r in readings for truth in truths for one, other in pairs
+        ]
         if not looks or not first.texts:
             continue
         counts = np.stack(
             [
-                np.stack([first.of(one, truth), second.of(other, truth)], axis=1)
-                for truth, one, other in looks
+                np.stack([first.of(one, truth, r), second.of(other, truth, r)], axis=1)
+                for r, truth, one, other in looks
             ],
             axis=1,
         )  # (texts, looks, 2, 4)
@@ -176,25 +206,33 @@ def _differences(
 
 
 def _tested(
-    asked: Sequence[tuple[str, str, str]], values: list[FloatArray], columns: list[FloatArray]
+    asked: Sequence[tuple[str, str, str, str]], values: list[FloatArray], columns: list[FloatArray]
 ) -> list[Found]:
-    """Differences with intervals and p-values after all looks."""
+    """Differences with intervals and p-values after all looks of their reading."""
     if not asked:
         return []
     drawn = np.concatenate(columns, axis=1)
-    p = holm(resampling_tests(drawn))
+    p = np.array(resampling_tests(drawn))
+    for reading in {look[0] for look in asked}:
+        own = [i for i, look in enumerate(asked) if look[0] == reading]
+        p[own] = holm(p[own])
     ends = with_ends(np.concatenate(values), drawn)
     return [
-        {"truth": truth, "one": one, "other": other, "interval": interval, "p": float(q)}
-        for (truth, one, other), interval, q in zip(asked, ends, p, strict=True)
+        {
+            **dict(zip(("reading", "truth", "one", "other"), look, strict=True)),
+            "interval": interval,
+            "p": float(q),
+        }
+        for look, interval, q in zip(asked, ends, p, strict=True)
     ]
 
 
-def _half(cnn: Agreed, draws: int, seed: int) -> Interval:
+def _half(cnn: Agreed, reading: str, draws: int, seed: int) -> Interval:
     """The mean kappa under MILP as a share of that under WGA, of the paper's methods."""
     methods = [m for m in (SALIENCY, *FIRST_FOUR) if m in cnn.methods]
     counts = np.stack(
-        [np.stack([cnn.of(m, t) for m in methods], axis=1) for t in ("milp", "wga")], axis=1
+        [np.stack([cnn.of(m, t, reading) for m in methods], axis=1) for t in ("milp", "wga")],
+        axis=1,
     )  # (texts, 2, methods, 4)
 
     def share(sums: FloatArray) -> FloatArray:
@@ -239,8 +277,8 @@ def confidences(run: Run, metrics: Mapping[tuple[str, str], Metric], seed: int) 
     )  # (texts, truths, forms)
     others = [t for t in truths if t != "wga"]
     wga = scores[:, place["wga", "marked"], :3]
-    rivals = np.stack([scores[:, place[t, "marked"], :3] - wga for t in others], axis=1)
-    every = np.concatenate([control, rivals], axis=1)
+    rivals = [(scores[:, place[t, "marked"], :3] - wga)[:, None] for t in others]
+    every = np.concatenate([control, *rivals], axis=1)
     p = holm(sign_flip_tests(every[:, :, FORMS.index("printed")], seed=seed))
     rows = intervals(every.reshape(len(every), -1))
     for i, one in enumerate((*truths, *others)):
@@ -314,13 +352,13 @@ def people_agreement(
     # each person is a look of its own
     p = holm(resampling_tests(beyond[:, first : first + len(persons) - 1]))
     found["above_mutual_p"] = dict(zip(persons, p.tolist(), strict=False))
-    pairs = [("all", "wga", other) for other in ("milp", "hybrid") if other in names]
+    pairs = [("", "all", "wga", other) for other in ("milp", "hybrid") if other in names]
     tests = pooled(resampled(of_person[:, :, -1], draws=test_draws, seed=seed))
     whole = pooled(of_person[:, :, -1].sum(axis=0))
     wga = names.index("wga")
     found["differences"] = _tested(
         pairs,
-        [np.array([whole[wga] - whole[names.index(other)]]) for _, _, other in pairs],
-        [(tests[:, wga] - tests[:, names.index(other)])[:, None] for _, _, other in pairs],
+        [np.array([whole[wga] - whole[names.index(other)]]) for *_, other in pairs],
+        [(tests[:, wga] - tests[:, names.index(other)])[:, None] for *_, other in pairs],
     )
     return found

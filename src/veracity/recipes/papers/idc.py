@@ -14,7 +14,6 @@ import numpy as np
 from ...auditing import audit
 from ...auditing.labels import fit_labels_to
 from ...auditing.training import trained_once
-from ...core.classifiers import Cutting
 from ...core.errors import DataError
 from ...core.examples import Dataset, Example
 from ...core.inputs import BoolArray
@@ -23,6 +22,7 @@ from ...core.truths import WordSets
 from ...data import Columns, Splits, load_data, read_text, sampled, split
 from ...engine.asking import probabilities
 from ...engine.executors import tell
+from ...explainers import explainers
 from ...metrics.relative_confidence import RelativeConfidence
 from ...metrics.truth_agreement import TruthAgreement
 from ...models import load_model
@@ -42,8 +42,9 @@ ANY = "any"
 """WGA whose words lead one other label, not all: as the paper's listing has it (SPEC B8)."""
 STRONGEST = 20
 
-Job = tuple[str, str]
-"""Which reviews, and what to learn from them: a model or a truth."""
+Job = tuple[str, str, int]
+"""Which reviews, what to learn from them (a model or a truth), and in which training: what hangs on
+a model is learnt anew with each."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,10 @@ class Idc(Recipe):
     people are learnt with these as labels too, and then joined, as in the paper."""
     validation: bool = False
     """Whether truths are learnt from validation texts too; the paper's counts hint at it (B22)."""
+    truths: tuple[str, ...] = TRUTHS
+    """Which truths to learn: wga takes minutes, each of the others as long as its programme may."""
+    seeds: int = 0
+    """How often models are trained anew, with what hangs on them; 0 takes what the scale says."""
     wga: str = ""
     """Learn a truth otherwise than the scale says, such as 'gram_activation(scale=global_max)'."""
     milp: str = ""
@@ -73,6 +78,12 @@ class Idc(Recipe):
             raise ValueError(
                 "expected stars to be a column of learn_from, and people to compare with"
             )
+        if "wga" not in self.truths or not set(self.truths) <= set(TRUTHS):
+            raise ValueError(
+                f"expected wga, and of {', '.join(TRUTHS[1:])} what you like; got {self.truths}"
+            )
+        if self.seeds < 0:
+            raise ValueError(f"expected seeds to be 0 or more, got {self.seeds}")
         for what in TRUTHS:
             if getattr(self, what):
                 truths.make(getattr(self, what))  # what is misspelt is told before anything else
@@ -82,7 +93,8 @@ class Idc(Recipe):
         own = {what: getattr(self, what) for what in TRUTHS if getattr(self, what)}
         sizes = {
             **order.sizes,
-            **{of: {**order.sizes[of], **own} for of in ("truths", "people_truths")},
+            **{of: self._sources({**order.sizes[of], **own}) for of in ("truths", "people_truths")},
+            "seeds": self.seeds or order.sizes["seeds"],
         }
         source = STAND_IN if order.data is None else str(order.data)
         texts = sampled(load_data(source), sizes.get("limit"), seed=seed)
@@ -95,19 +107,35 @@ class Idc(Recipe):
             sides[STARS], belongs = self._starred(sides[PEOPLE], seed)
         work = _Work(sides, belongs, order.folder, sizes, seed, self.validation)
         # what takes longest goes first
-        first = [(REVIEWS, "han"), *((s, what) for what in ("milp", "cnn") for s in sides)]
-        second = [(s, what) for what in ("hybrid", "wga", ANY) for s in sides]
-        second = [(s, what) for s, what in second if what in work.sources(s)]
-        found = order.done(work, first, second, said=" ".join, more=len(sides))
-        agreed = work.methods_judged(order.workers, order.watch)
-        total = len(found) + len(sides)
-        order.watch(Step(len(found) + 1, total, "methods"))
+        trainings = range(sizes["seeds"])
+        first = [
+            *((REVIEWS, "han", t) for t in trainings),
+            *((s, "milp", 0) for s in sides if "milp" in work.sources(s)),
+            *((s, "cnn", t) for s in sides for t in (trainings if s == REVIEWS else [0])),
+        ]
+        second = [
+            (s, what, t)
+            for what in ("hybrid", "wga", ANY)
+            for s in sides
+            for t in (trainings if s == REVIEWS else [0])
+            if what in work.sources(s)
+        ]
+        more = len(trainings) + len(sides) - 1
+        found = order.done(work, first, second, said=_said, more=more)
+        total = len(found) + more
+        agreed = []
+        for t in trainings:
+            agreed.append(work.methods_judged(t, order.workers, order.watch))
+            order.watch(Step(len(found) + len(agreed), total, _said((REVIEWS, "methods", t))))
         people = {}
         for side in sides:
             if marked is not None and side != REVIEWS:
                 people[side] = work.people_judged(side, marked)
-                order.watch(Step(len(found) + 1 + len(people), total, side))
+                order.watch(Step(len(found) + len(agreed) + len(people), total, side))
         return _findings(self, order.scale, source, sizes, seed, sides, found, agreed, people)
+
+    def _sources(self, known: Mapping[str, str]) -> dict[str, str]:
+        return {what: spec for what, spec in known.items() if what in self.truths}
 
     def _marked(self, sizes: Mapping[str, Any], seed: int) -> tuple[Splits, Dataset]:
         """What truths for people are learnt from, and the reviews, marked by people, that they are
@@ -154,6 +182,11 @@ class Idc(Recipe):
         return own, tuple(belongs[i] for i in range(len(fine.labels)))
 
 
+def _said(job: Job) -> str:
+    side, what, training = job
+    return f"{side} {what}" + (f", training {training + 1}" if training else "")
+
+
 def as_words(data: Dataset) -> Dataset:
     """Texts with the words that our rules find: people's tokens may carry signs, as in `did.`."""
     return replace(
@@ -188,26 +221,30 @@ class _Work:
         object.__setattr__(self, "prints", prints)
 
     def __call__(self, job: Job) -> tuple[Job, Found]:
-        _, what = job
+        _, what, _ = job
         make = self._trained if what in ("cnn", "han") else self._learnt
         return job, self._once(job, self._settings(job), lambda: make(job))
 
     def _once(
         self, job: Job, settings: Mapping[str, Any], work: Callable[[], Mapping[str, Any]]
     ) -> Found:
-        asked = {"settings": settings, "seed": self.seed, "data": self.prints[job[0]]}
+        asked = {"settings": settings, "seed": self._seed(job), "data": self.prints[job[0]]}
         return done_once(self._place(job), asked, work)
 
+    def _seed(self, job: Job) -> int:
+        return self.seed + job[2]
+
     def _place(self, job: Job) -> Path:
-        return self.folder / "steps" / "-".join(job)
+        side, what, training = job
+        return self.folder / "steps" / "-".join([side, what, *([str(training)] * bool(training))])
 
     def _settings(self, job: Job) -> dict[str, Any]:
         """What a step depends on: what is done stays done when other settings change."""
-        side, what = job
+        side, what, training = job
         if what in ("cnn", "han"):
             return {"model": self.sizes[what], "training": self.sizes["training"]}
         own = {"source": self.sources(side)[what], "validation": self.validation}
-        return own if what == "milp" else {**own, **self._settings((side, "cnn"))}
+        return own if what == "milp" else {**own, **self._settings((side, "cnn", training))}
 
     def sources(self, side: str) -> Mapping[str, str]:
         """The truths that are learnt on a side, by name."""
@@ -220,7 +257,7 @@ class _Work:
     # ---- models and truths ------------------------------------------------------------------
 
     def _trained(self, job: Job) -> Found:
-        side, what = job
+        side, what, _ = job
         parts = self.sides[side]
         architecture = architectures.make(self.sizes[what])
         student = trained_once(
@@ -228,7 +265,7 @@ class _Work:
             parts,
             self._place(job) / "model",
             data={"name": parts.train.name, "fingerprint": parts.train.fingerprint()},
-            training=replace(architecture.training, **self.sizes["training"], seed=self.seed),
+            training=replace(architecture.training, **self.sizes["training"], seed=self._seed(job)),
             watch=tell,
         )
         counts = Counter(e.label for e in parts.test)
@@ -239,17 +276,19 @@ class _Work:
             "texts": len(parts.test),
             "epochs": len(student.record["history"]),
             "seconds": sum(e["seconds"] for e in student.record["history"]),
-            "reads": student.model.most_words if isinstance(student.model, Cutting) else None,
+            "reads": getattr(student.model, "most_words", None),
         }
 
     def _learnt(self, job: Job) -> Found:
-        side, what = job
+        side, what, training = job
         parts = self.sides[side]
         train = parts.train
         if self.validation:
             train = replace(train, examples=(*train.examples, *parts.validation.examples))
-        model = None if what == "milp" else load_model(self._place((side, "cnn")) / "model")
-        sets = learnt_truth(self.sources(side)[what], model, train, self.seed)
+        model = (
+            None if what == "milp" else load_model(self._place((side, "cnn", training)) / "model")
+        )
+        sets = learnt_truth(self.sources(side)[what], model, train, self._seed(job))
         sets.save(self._place(job) / "words.json")
         facts = sets.facts
         return {
@@ -262,9 +301,11 @@ class _Work:
             },
         }
 
-    def _sets(self, side: str) -> dict[str, WordSets]:
+    def _sets(self, side: str, training: int = 0) -> dict[str, WordSets]:
         found = {
-            what: WordSets.load(self._place((side, what)) / "words.json")
+            what: WordSets.load(
+                self._place((side, what, 0 if what == "milp" else training)) / "words.json"
+            )
             for what in self.sources(side)
         }
         if side != STARS:
@@ -274,54 +315,66 @@ class _Work:
 
     # ---- what they say ----------------------------------------------------------------------
 
-    def methods_judged(self, workers: int, watch: Watcher) -> Found:
-        """Every method against every truth, and every truth against the model."""
-        names = ("methods", "binaries", "draws", "test_draws")
+    def methods_judged(self, training: int, workers: int, watch: Watcher) -> Found:
+        """Every method against every truth; in the first training every truth against the model
+        too, and in the others the paper's methods alone."""
+        names = ("binaries", "paper_methods", "draws", "test_draws")
+        learnt = (*self.sources(REVIEWS), "han")
         settings: dict[str, Any] = {
             **{name: self.sizes[name] for name in names},
+            "methods": self._compared(training),
             "explained": self.sizes.get("explained"),
-            **{what: self._settings((REVIEWS, what)) for what in (*TRUTHS, "han")},
+            **{what: self._settings((REVIEWS, what, training)) for what in learnt},
         }
-        job = (REVIEWS, "methods")
-        return self._once(job, settings, lambda: self._methods(self._place(job), workers, watch))
+        job = (REVIEWS, "methods", training)
+        return self._once(job, settings, lambda: self._methods(job, workers, watch))
 
-    def _methods(self, place: Path, workers: int, watch: Watcher) -> Found:
+    def _compared(self, training: int) -> list[str]:
+        every: list[str] = self.sizes["methods"]
+        return [m for m in every if not training or parse_spec(m)[0] in show.METHODS]
+
+    def _methods(self, job: Job, workers: int, watch: Watcher) -> Found:
+        place, training = self._place(job), job[2]
+        sources = self.sources(REVIEWS)
         test = sampled(self.sides[REVIEWS].test, self.sizes.get("explained"), seed=self.seed)
-        for what, sets in self._sets(REVIEWS).items():
+        for what, sets in self._sets(REVIEWS, training).items():
             test = sets.marked(test, what)
         agreement = {
             (truth, binary): TruthAgreement(truth=truth, binary=binary)
-            for truth in TRUTHS
+            for truth in sources
             for binary in self.sizes["binaries"]
         }
         remaining = {
             (truth, remove): RelativeConfidence(truth=truth, remove=remove, seed=self.seed)
-            for truth in TRUTHS
+            for truth in sources
             for remove in ("marked", "random")
         }
         agreed: list[Agreed] = []
         of_source: Found = {}
-        for model, methods in (("cnn", self.sizes["methods"]), ("han", ["attention"])):
-            network = load_model(self._place((REVIEWS, model)) / "model")
+        methods = self._compared(training)
+        known = {parse_spec(m)[0] for m in methods}
+        instead = {m: spec for m, spec in self.sizes["paper_methods"].items() if m in known}
+        for model, asked, other in (("cnn", methods, instead), ("han", ["attention"], {})):
+            network = load_model(self._place((REVIEWS, model, training)) / "model")
             answers = probabilities(network, [e.input for e in test]).argmax(axis=1)
             right = [i for i, e in enumerate(test) if e.label == answers[i]]
             if not right:
                 raise DataError(f"{model} gets no test text right: nothing can be judged by it")
             metrics: list[Any] = list(agreement.values())
+            of_model = model == "cnn" and not training
             found = audit(
                 {model: network},
                 test.select(right),
-                methods,
-                metrics if model == "han" else [*metrics, *remaining.values()],
+                [*asked, *other.values()],
+                [*metrics, *remaining.values()] if of_model else metrics,
                 out=place / model,
                 seed=self.seed,
                 workers=workers,
                 extras=False,
-                watch=_within(watch, f"methods, {model}"),
+                watch=_within(watch, f"{_said(job)}, {model}"),
             )
-            specs = {parse_spec(spec)[0]: spec for spec in found.run.explainers}
-            agreed.append(Agreed.read(found.run, specs, agreement))
-            if model == "cnn":
+            agreed.append(Agreed.read(found.run, _specs(asked), agreement, instead=_specs(other)))
+            if of_model:
                 of_source = confidences(found.run, remaining, self.seed)
         judged = method_agreement(
             *agreed,
@@ -336,7 +389,7 @@ class _Work:
         names = ("draws", "test_draws")
         settings = {
             **{name: self.sizes[name] for name in names},
-            **{what: self._settings((side, what)) for what in self.sources(side)},
+            **{what: self._settings((side, what, 0)) for what in self.sources(side)},
             "marked": marked.fingerprint(),
         }
 
@@ -349,7 +402,13 @@ class _Work:
                 seed=self.seed,
             )
 
-        return self._once((side, "agreement"), settings, work)
+        return self._once((side, "agreement", 0), settings, work)
+
+
+def _specs(methods: Mapping[str, str] | Sequence[str]) -> dict[str, str]:
+    """Methods by name, as a run calls them."""
+    specs = methods.values() if isinstance(methods, Mapping) else methods
+    return {parse_spec(spec)[0]: explainers.make(spec).spec for spec in specs}
 
 
 def _within(watch: Watcher, doing: str) -> Watcher:
@@ -390,28 +449,39 @@ def _findings(
     seed: int,
     sides: Mapping[str, Splits],
     found: Mapping[Job, Found],
-    agreed: Found,
+    agreed: Sequence[Found],
     people: Mapping[str, Found],
 ) -> Findings:
     published = recipe.settings()["published"]
     parts = sides[REVIEWS]
+    models = {job: f for job, f in found.items() if job[1] in ("cnn", "han")}
+    accuracy = {
+        what: [f["accuracy"] for (side, w, _), f in models.items() if (side, w) == (REVIEWS, what)]
+        for what in ("cnn", "han")
+    }
     lead = (
         f"{len(parts.train):,} reviews of {Path(source).name} to learn from, "
         f"{len(parts.validation):,} to validate on and {len(parts.test):,} to test on, scale "
-        f"{scale}; the CNN gets {found[REVIEWS, 'cnn']['accuracy']:.1%} of them right, the HAN "
-        f"{found[REVIEWS, 'han']['accuracy']:.1%}."
+        f"{scale}; over {len(agreed)} trainings the CNN gets {np.mean(accuracy['cnn']):.1%} of "
+        f"them right, the HAN {np.mean(accuracy['han']):.1%}."
     )
-    truths = {
-        side: {t: found[side, t] for t in (*TRUTHS, ANY) if (side, t) in found} for side in sides
+    learnt = {
+        (side, what, t): found[side, what, t]
+        for side in sides
+        for what in (*TRUTHS, ANY)
+        for t in range(len(agreed))
+        if (side, what, t) in found
     }
+    kept = [t for t in TRUTHS if t in recipe.truths]
     tables = [
-        show.model_table({job: f for job, f in found.items() if job[1] in ("cnn", "han")}, seed),
-        show.truth_table(truths, published["documents"]),
-        *(show.method_table(truth, agreed, published[truth]) for truth in TRUTHS),
-        show.binary_table(agreed, sizes["binaries"]),
-        show.confidence_table(agreed["confidence"], published["confidence"]),
+        *(show.method_table(truth, agreed, published[truth]) for truth in kept),
+        show.fit_table(kept, agreed, published),
+        show.model_table(models, seed),
+        show.truth_table(learnt, published["documents"]),
+        show.binary_table(agreed[0], sizes["binaries"]),
+        show.confidence_table(agreed[0]["confidence"], published["confidence"]),
         *(show.people_table(side, f, published["people"]) for side, f in people.items()),
-        show.word_table(truths),
+        show.word_table(learnt),
     ]
     return Findings(
         recipe.plugin_name(),
@@ -432,10 +502,11 @@ def _findings(
         tuple(tables),
         (
             *show.method_claims(agreed),
+            *show.confidence_claims(agreed[0]["confidence"]),
             *(claim for side, f in people.items() for claim in show.people_claims(side, f)),
         ),
         (
-            show.beside_figure(agreed, published),
+            show.beside_figure(kept, agreed, published),
             *(show.people_figure(side, f) for side, f in people.items()),
         ),
         (),
