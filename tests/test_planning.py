@@ -14,7 +14,14 @@ import pytest
 import veracity
 from commands import run_command
 from test_auditing import Answering, Server
-from veracity.auditing.planning import ENOUGH_TEXTS, LEAST_TEXTS, Plan, planned, within
+from veracity.auditing.planning import (
+    ENOUGH_TEXTS,
+    LEAST_TEXTS,
+    Plan,
+    SuspectsPlan,
+    planned,
+    within,
+)
 from veracity.core.errors import BudgetSpent
 from veracity.core.examples import Dataset
 from veracity.core.inputs import Text
@@ -23,6 +30,7 @@ from veracity.explainers import explainers
 from veracity.metrics import metrics
 from veracity.models.adapters.callables import CallableClassifier
 from veracity.reports.html import build_report
+from veracity.reports.suspects import suspects_page
 from veracity.results.run import Run
 
 METHODS = ["lime", "shap", "occlusion", "random_scores"]
@@ -196,3 +204,26 @@ def test_headers_come_from_the_environment_and_stay_secret(
     assert "s3cret" not in done.stdout + done.stderr
     for file in tmp_path.rglob("*"):
         assert not file.is_file() or b"s3cret" not in file.read_bytes(), file
+
+
+def test_suspects_fit_a_budget_and_bear_that_it_is_spent(
+    server: Server, texts: Dataset, tmp_path: Path
+) -> None:
+    model: Any = veracity.load_model(url(server), cache=tmp_path / "answers", budget=900)
+    told: list[SuspectsPlan] = []
+    options: dict[str, Any] = {"top": 3, "vectors": "none", "least_texts": 5}
+    found = veracity.suspects(model, texts, tell_plan=told.append, **options)
+    assert len(server.texts) <= 900
+    assert found.texts == len(told[0].data) < 120
+    assert told[0].total <= 900
+    assert f"holds {found.texts} of 120 texts" in found.limits
+    assert all(s.taken_out.texts for s in (*found.found, *found.others))
+    # somebody else uses up what it would have needed
+    other: Any = veracity.load_model(url(server), cache=tmp_path / "other", budget=900)
+    other.probabilities([Text.of_words([f"word{i}"]) for i in range(500)])
+    part = veracity.suspects(other, texts, **options)
+    assert 0 < part.texts < found.texts
+    assert f"told by {part.texts} of {found.texts} texts" in suspects_page(part)
+    assert "a larger --budget" in part.limits
+    with pytest.raises(BudgetSpent, match="10 texts need up to"):
+        veracity.suspects(veracity.load_model(url(server), budget=100), texts, **options)

@@ -242,3 +242,59 @@ def _of_ranking(metrics: Sequence[Metric], n: int) -> int:
     ends = {("alone", n), ("without", 0), ("alone", 0), ("without", n)}
     # the whole text is asked before, and what nothing is left of is the same for every method
     return others + sum(cut[-2:] not in ends for cut in cuts)
+
+
+@dataclass(frozen=True)
+class SuspectsPlan:
+    """What a look for suspects asks, at most while no more than `top` leaders turn up."""
+
+    data: Dataset
+    of: int
+    top: int
+    tried: int
+    """In so many texts each leader is put in, and out of so many it is taken."""
+    total: int
+    budget: int | None = None
+
+    @property
+    def sentence(self) -> str:
+        whole = len(self.data) == self.of
+        texts = f"{self.of:,} texts" if whole else f"{len(self.data):,} of {self.of:,} texts"
+        tries = f"{self.top} leaders tried on up to {2 * self.tried} texts each"
+        if self.budget is None:
+            return f"{texts} and {tries} need at most {self.total:,} questions"
+        return (
+            f"a budget of {self.budget:,} questions holds {texts} and {tries}: at most "
+            f"{self.total:,} questions"
+        )
+
+
+def planned_suspects(
+    data: Dataset,
+    explainer: Explainer,
+    *,
+    top: int,
+    tried: int,
+    budget: int | None,
+    least: int,
+    seed: int,
+) -> SuspectsPlan:
+    """As many texts as a budget holds when at most a quarter of it goes into trying leaders."""
+
+    def cost(texts: Dataset) -> int:
+        # the same questions serve all labels
+        return planned(texts, [explainer], (), second_draw=False).total
+
+    whole = SuspectsPlan(data, len(data), top, tried, cost(data) + 2 * top * tried, budget)
+    if budget is None or whole.total <= budget:
+        return whole
+    fewer = max(LEAST_TEXTS, min(tried, budget // 4 // (2 * top)))
+    some = _as_many(budget - 2 * top * fewer, data, [explainer], (), seed)
+    if len(some) < least:
+        few = data.select([i for group in drawn_families(data, seed) for i in group][:least])
+        raise BudgetSpent(
+            f"a budget of {budget:,} questions holds {len(some)} texts, too few to look for "
+            f"anything; {least} texts need up to {cost(few) + 2 * top * fewer:,}, all "
+            f"{len(data):,} {whole.total:,}. Raise --budget, or lower --least or --top"
+        )
+    return SuspectsPlan(some, len(data), top, fewer, cost(some) + 2 * top * fewer, budget)
