@@ -47,7 +47,7 @@ class Search(Explainer):
 
     def n_questions(self, n_features: int) -> int | None:
         if n_features <= self.exact:
-            return 2**n_features
+            return 1 << n_features
         # a step that begins within the bound is finished
         return min(self.questions, self.beam * n_features**2) + self.beam * n_features
 
