@@ -38,6 +38,7 @@ from veracity.data import Splits, load_data, split, write_records
 from veracity.models import model_name, save_model
 from veracity.models.adapters.callables import CallableClassifier
 from veracity.reports.html import build_report
+from veracity.results.run import Run
 
 METHODS = "random_scores, occlusion, lime(samples=60), shap(samples=60)"
 
@@ -490,6 +491,7 @@ def test_a_run_that_goes_on_under_other_versions_says_so(
         (resumed,) = made["resumed"]
         assert resumed["versions"] == before["versions"]
         assert re.search(told, resumed["sentence"])
+    assert re.search(told, build_report(Run.open(tmp_path / "r")))
 
 
 def test_targets(cnn: Any, small: Dataset, tmp_path: Path) -> None:
@@ -501,6 +503,10 @@ def test_targets(cnn: Any, small: Dataset, tmp_path: Path) -> None:
         assert [rows[e.id]["target"] for e in small] == expected
     run = audit(cnn, small, "occlusion", "erasure", out=tmp_path / "0", target="negative").run
     assert run.asked["target"] == 0  # a label's name and its number are one target
+    page = build_report(run)
+    assert "<dt>Explained label</dt><dd>negative</dd>" in page
+    assert "recall of negative" in page
+    assert "recall of 0" not in page
     with pytest.raises(DataError, match="did you mean 'positive'"):
         audit(cnn, small, "occlusion", "erasure", out=tmp_path / "none", target="positiv")
     with pytest.raises(DataError, match="number below 2"):

@@ -139,6 +139,11 @@ def test_idc_runs_and_goes_on(marked: Path, tmp_path: Path, monkeypatch: Any) ->
     assert "scale=none" in learnt["source"]
     with pytest.raises(PluginError, match="gram_activation"):
         recipes.make("idc(wga=gram_activaton)")
+    with pytest.raises(PluginError, match="idc_cnn"):
+        recipes.make("idc(cnn=idc_cn)")
+    for wrong in ("('milp',)", "('wga', 'nonsense')"):
+        with pytest.raises(PluginError, match="expected wga, and of milp, hybrid"):
+            recipes.make(f"idc(truths={wrong})")
     # nothing is done again, and the same is found
     run = tmp_path / "run"
     written = {f: f.stat().st_mtime_ns for f in (run / "steps").rglob("*") if f.is_file()}

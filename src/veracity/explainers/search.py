@@ -49,7 +49,7 @@ class Search(Explainer):
         if n_features <= self.exact:
             return 1 << n_features
         # a step that begins within the bound is finished
-        return min(self.questions, self.beam * n_features**2) + self.beam * n_features
+        return min(self.questions, self.beam * n_features * n_features) + self.beam * n_features
 
     def explain(
         self,

@@ -17,6 +17,12 @@ FEW = 5
 CHANGED = "changed"
 """The quantity of erasure that says how often answers change."""
 
+NEARLY = 0.95
+"""A method that gains so much of what the best gains over chance does nearly as well."""
+
+MUCH_CHEAPER = 4
+"""It is told where the best asks so many times as much."""
+
 FIRST = 5
 """So many words are hidden for it unless its settings say otherwise."""
 
@@ -263,6 +269,8 @@ def _recommended(
     )
     if state.fault:
         sentence = f"No method is recommended for {state.model}: {state.fault}."
+        if state.order and run.asked.get("command"):
+            repeat += f" --labels {shlex.quote(','.join(state.order))}  # and another --out"
         return Recommendation(model=state.model, method=None, sentence=sentence, repeat=repeat)
     cautions = [state.caution] if state.caution else []
     advised = [v for v in said if v.use]
@@ -288,6 +296,7 @@ def _recommended(
     cautions += [v.sentence.removesuffix(".") for v in said if not v.use]
     cost = costs.get((state.model, method))
     reasons = [] if cost is None else [_cost_sentence(method, cost)]
+    reasons += _cheaper(found, method, state.model, costs)
     return Recommendation(
         model=state.model,
         method=method,
@@ -354,6 +363,39 @@ def _cost_sentence(method: str, cost: Cost) -> str:
     took = f"{seconds:.2g} s" if seconds >= 1 else f"{1000 * seconds:.2g} ms"
     asked = f" and {questions:,.0f} questions to the model" if questions >= 1 else ""
     return f"{method} costs {took}{asked} a text."
+
+
+def _cheaper(found: Sequence[Standing], method: str, model: str, costs: Costs) -> list[str]:
+    """The cheapest method that gains almost as much over chance in every headline test of
+    faithfulness, if it asks far less."""
+    tests = [s for s in found if s.headline and s.quality == "faithfulness" and s.chance]
+    dear = costs.get((model, method))
+    if dear is None or not tests or dear.questions < 10 * dear.examples:
+        return []
+    nearly: list[tuple[float, str, float]] = []
+    for other in {e.method for s in tests for e in s.entries} - {method}:
+        gains = [_gain(s, other, method) for s in tests]
+        cost = costs.get((model, other))
+        if cost is None or any(gain is None for gain in gains):
+            continue
+        least = min(gain for gain in gains if gain is not None)
+        asked = cost.questions / cost.examples
+        if least >= NEARLY and asked * MUCH_CHEAPER <= dear.questions / dear.examples:
+            nearly.append((asked, other, least))
+    return [
+        f"{other} does nearly as well at {asked:,.0f} questions a text: in every test of "
+        f"faithfulness it gains at least {least:.0%} of what {method} gains over random scores."
+        for asked, other, least in sorted(nearly)[:1]
+    ]
+
+
+def _gain(s: Standing, other: str, method: str) -> float | None:
+    """What one method gains over chance as a share of what another does."""
+    means = {e.method: e.mean for e in s.entries if e.n}
+    if s.chance is None or other not in means or method not in means:
+        return None
+    room = means[method] - s.chance.mean
+    return (means[other] - s.chance.mean) / room if abs(room) > 1e-9 else None
 
 
 def _explain_command(run: Run, model: str, method: str) -> str:
