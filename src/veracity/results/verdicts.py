@@ -218,7 +218,9 @@ def _figure(s: Standing, method: str) -> str:
     entry = next((e for e in s.entries if e.method == method), None)
     if entry is None:
         return f"{quantity}{where} not scored"
-    share = "" if entry.share is None else f", {entry.share:.0%} of what a search found possible"
+    share = (
+        "" if entry.share is None else f", {_percent(entry.share)} of what a search found possible"
+    )
     return f"{quantity}{where} {_interval(entry)}{share}"
 
 
@@ -245,7 +247,7 @@ def _how_sure(tests: Sequence[Standing], use: str, tied: Sequence[str], disagree
     elif not disagree and any(len(s.entries) > 1 for s in tests):
         methods = max(sum(not e.is_chance for e in s.entries) for s in tests)
         if methods > 1:
-            said += f" It leads every other method (corrected p < {LEVEL})."
+            said += f" It leads every other method (corrected p < {LEVEL}){_close(tests, use)}."
     useless = {
         e.method for s in tests for e in s.entries if e.better_than_chance is False and e.n
     } - {use}
@@ -255,6 +257,21 @@ def _how_sure(tests: Sequence[Standing], use: str, tied: Sequence[str], disagree
     if not any(e.is_chance for s in tests for e in s.entries):
         said += " Nothing was compared with chance: add random_scores."
     return said
+
+
+def _close(tests: Sequence[Standing], use: str) -> str:
+    """A lead that is sure may be small: whoever gains almost as much in every test."""
+    others = {e.method for s in tests for e in s.entries if not e.is_chance} - {use}
+    gains = {m: [_gain(s, m, use) for s in tests] for m in others}
+    near = {m: min(g) for m, g in gains.items() if None not in g and min(g) >= NEARLY}  # type: ignore[type-var]
+    if not near:
+        return ""
+    best = max(near, key=lambda m: (near[m], m))
+    return f", but not by much: {best} gains {_percent(near[best])} of what it gains over chance"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
 
 
 def _under(s: Standing) -> str:
@@ -344,15 +361,15 @@ def _effect(run: Run, found: Sequence[Standing], method: str) -> str:
         first = int(run.asked["metrics"][s.metric]["settings"].get("first", FIRST))
         many = f"{first} word{'s' if first > 1 else ''}"
         said = (
-            f"Hiding the {many} that {method} marks changes {entry.mean:.0%} of the answers"
+            f"Hiding the {many} that {method} marks changes {_percent(entry.mean)} of the answers"
             f" ({entry.n} texts, words {s.where})"
         )
         if s.chance is not None:
-            said += f"; {many} at random, {s.chance.mean:.0%}"
+            said += f"; {many} at random, {_percent(s.chance.mean)}"
         if s.ceiling is not None:
             said += (
                 f"; on the {s.searched} texts that were searched, the best {first} found change "
-                f"{s.ceiling:.0%}, {method}'s {entry.on_searched:.0%}"
+                f"{_percent(s.ceiling)}, {method}'s {_percent(entry.on_searched)}"
             )
         return f"{said}."
     return ""
@@ -384,7 +401,7 @@ def _cheaper(found: Sequence[Standing], method: str, model: str, costs: Costs) -
             nearly.append((asked, other, least))
     return [
         f"{other} does nearly as well at {asked:,.0f} questions a text: in every test of "
-        f"faithfulness it gains at least {least:.0%} of what {method} gains over random scores."
+        f"faithfulness it gains at least {_percent(least)} of what {method} gains over random scores."
         for asked, other, least in sorted(nearly)[:1]
     ]
 
