@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -218,10 +219,10 @@ def _figure(s: Standing, method: str) -> str:
     entry = next((e for e in s.entries if e.method == method), None)
     if entry is None:
         return f"{quantity}{where} not scored"
-    share = (
-        "" if entry.share is None else f", {_percent(entry.share)} of what a search found possible"
-    )
-    return f"{quantity}{where} {_interval(entry)}{share}"
+    said = f"{quantity}{where} {_interval(entry)}"
+    if entry.share is None:
+        return said
+    return f"{said}, {_percent(entry.share)} of what a search found possible"
 
 
 def _interval(e: Entry) -> str:
@@ -262,8 +263,7 @@ def _how_sure(tests: Sequence[Standing], use: str, tied: Sequence[str], disagree
 def _close(tests: Sequence[Standing], use: str) -> str:
     """A lead that is sure may be small: whoever gains almost as much in every test."""
     others = {e.method for s in tests for e in s.entries if not e.is_chance} - {use}
-    gains = {m: [_gain(s, m, use) for s in tests] for m in others}
-    near = {m: min(g) for m, g in gains.items() if None not in g and min(g) >= NEARLY}  # type: ignore[type-var]
+    near = {m: gain for m in others if (gain := _least_gain(tests, m, use)) >= NEARLY}
     if not near:
         return ""
     best = max(near, key=lambda m: (near[m], m))
@@ -391,28 +391,31 @@ def _cheaper(found: Sequence[Standing], method: str, model: str, costs: Costs) -
         return []
     nearly: list[tuple[float, str, float]] = []
     for other in {e.method for s in tests for e in s.entries} - {method}:
-        gains = [_gain(s, other, method) for s in tests]
         cost = costs.get((model, other))
-        if cost is None or any(gain is None for gain in gains):
+        if cost is None:
             continue
-        least = min(gain for gain in gains if gain is not None)
+        least = _least_gain(tests, other, method)
         asked = cost.questions / cost.examples
         if least >= NEARLY and asked * MUCH_CHEAPER <= dear.questions / dear.examples:
             nearly.append((asked, other, least))
     return [
         f"{other} does nearly as well at {asked:,.0f} questions a text: in every test of "
-        f"faithfulness it gains at least {_percent(least)} of what {method} gains over random scores."
+        f"faithfulness it gains at least {_percent(least)} of what {method} gains over chance."
         for asked, other, least in sorted(nearly)[:1]
     ]
 
 
-def _gain(s: Standing, other: str, method: str) -> float | None:
-    """What one method gains over chance as a share of what another does."""
-    means = {e.method: e.mean for e in s.entries if e.n}
-    if s.chance is None or other not in means or method not in means:
-        return None
-    room = means[method] - s.chance.mean
-    return (means[other] - s.chance.mean) / room if abs(room) > 1e-9 else None
+def _least_gain(tests: Sequence[Standing], other: str, method: str) -> float:
+    """What one method gains over chance as a share of what another does, in its worst test; nothing
+    where it was not scored or chance is not known."""
+    least = math.inf
+    for s in tests:
+        means = {e.method: e.mean for e in s.entries if e.n}
+        if s.chance is None or other not in means or method not in means:
+            return 0.0
+        room = means[method] - s.chance.mean
+        least = min(least, (means[other] - s.chance.mean) / room if abs(room) > 1e-9 else 0.0)
+    return least
 
 
 def _explain_command(run: Run, model: str, method: str) -> str:
