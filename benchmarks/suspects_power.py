@@ -2,9 +2,9 @@
 was stopped.
 
 A cell is one model, trained on one draw of a corpus with one cue planted in it (or none) and its
-labels untouched. What its words weigh is kept in `results/power/`; judging that takes no time and
-is done anew at the end. Nothing that is measured was looked at when the method was set up: the
-corpus, its texts, the cues and the seeds are others.
+labels untouched. What its words weigh, and what those that stand out do to answers, is kept in
+`results/power/`; judging that takes no time and is done anew at the end. Nothing that is measured
+was looked at when the method was set up: the corpus, its texts, the cues and the seeds are others.
 
 A cue of strength 0.9 and share 20 % stands in 20 % of the texts, of which 90 % have its label.
 """
@@ -23,9 +23,10 @@ from typing import Any
 import numpy as np
 
 from veracity.auditing import suspects
-from veracity.auditing.judging import Judged, Weighed, judged, weighed
+from veracity.auditing.judging import Judged, Weighed, judged, limited, weighed
 from veracity.auditing.looks import CAPITALS, CASING, INITIAL, SIGN, WORD, Looks, Words
 from veracity.auditing.meaning import Meaning
+from veracity.auditing.topics import topics_of
 from veracity.changes import changed
 from veracity.changes._planting import Planting
 from veracity.changes.casing import Casing
@@ -198,13 +199,33 @@ def run(cell: Cell) -> dict[str, Any]:
     (scores,) = suspects.explained(trained.model, looked, explainer, [1], seed=cell.seed)
     gold = np.array([e.label for e in looked])
     worth = None if change is None else gained(cell, change, trained.model)
-    _store(cell.path, weighed(looks, scores, gold == 1), worth)
+    table = weighed(looks, scores, gold == 1)
+    _store(cell.path, table, worth, tried(cell, trained.model, looked, looks, scores, table))
     return {
         "accuracy": trained.best.validation_accuracy,
         "gained": worth,
         "train_s": between - started,
         "weigh_s": time.perf_counter() - between,
     }
+
+
+def tried(
+    cell: Cell, model: Any, data: Dataset, looks: Looks, scores: FloatArray, table: Weighed
+) -> FloatArray:
+    """What every look that stands out does to answers; infinite for the others. → (looks,)"""
+    meaning = Meaning.from_vectors(table.forms, dict(_vectors()))
+    verdict = judged(table, meaning)
+    evidence = suspects.Evidence(
+        model, data, looks, meaning, probabilities(model, [e.input for e in data]),
+        np.array([e.label for e in data]), topics_of(looks.words, 1, seed=cell.seed),
+        cell.seed, len(looks),
+    )  # fmt: skip
+    effects = np.full(len(looks), np.inf)
+    for look in np.flatnonzero(verdict.p <= FALSE_ALARMS):
+        one = suspects.Ranked(1, int(look), scores, table, verdict)
+        effect = evidence.told(one).caused
+        effects[look] = np.inf if effect is None else effect
+    return effects
 
 
 def gained(cell: Cell, change: Planting, model: Any) -> float:
@@ -225,9 +246,10 @@ def gained(cell: Cell, change: Planting, model: Any) -> float:
     return right[0] - right[1]
 
 
-def _store(path: Path, table: Weighed, worth: float | None) -> None:
+def _store(path: Path, table: Weighed, worth: float | None, effects: FloatArray) -> None:
     content: dict[str, Any] = {k: v for k, v in asdict(table).items() if k != "parts"}
     content["gained"] = np.nan if worth is None else worth
+    content["effects"] = effects
     content["parts"] = [" ".join(map(str, parts)) for parts in table.parts]
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(".part.npz")
@@ -251,8 +273,8 @@ NUMBERS = (
 )
 
 
-def stored(path: Path) -> tuple[Weighed, float]:
-    """What a model's words weigh, and what the cue was worth to it."""
+def stored(path: Path) -> tuple[Weighed, float, FloatArray]:
+    """What a model's words weigh, what the cue was worth to it, and what looks do to answers."""
     with np.load(path, allow_pickle=False) as content:
         c = {k: content[k] for k in content.files}
     texts: dict[str, Any] = {k: tuple(c[k].tolist()) for k in ("forms", "kinds", "names")}
@@ -266,7 +288,7 @@ def stored(path: Path) -> tuple[Weighed, float]:
         total=int(c["total"]),
         scale=float(c["scale"]),
     )
-    return table, float(c["gained"])
+    return table, float(c["gained"]), c["effects"]
 
 
 # ---- judging --------------------------------------------------------------------------------
@@ -557,9 +579,10 @@ def judge(cells: Sequence[Cell]) -> list[Outcome]:
     found = []
     for cell in cells:
         if cell.path.exists():
-            weights, worth = stored(cell.path)
-            meaning = Meaning.from_vectors(weights.forms, known)
-            found.append(outcome(cell, weights, judged(weights, meaning), worth))
+            weights, worth, effects = stored(cell.path)
+            verdict = judged(weights, Meaning.from_vectors(weights.forms, known))
+            verdict = limited(verdict, effects, texts=weights.total, looks=len(effects))
+            found.append(outcome(cell, weights, verdict, worth))
     return found
 
 

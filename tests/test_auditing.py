@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
+import operator
 import os
 import pickle
+import re
 import shutil
 import signal
 import subprocess
@@ -24,7 +27,7 @@ import veracity
 from commands import run_command
 from conftest import WordWeights, words
 from veracity.auditing import KNOWN_ANSWERS, audit
-from veracity.auditing.bars import Bar, missed
+from veracity.auditing.bars import Bar, check_bars, check_reachable, missed
 from veracity.auditing.labels import fit_labels
 from veracity.changes import changed
 from veracity.core.errors import DataError, ModelError, PluginError, RunError
@@ -35,6 +38,7 @@ from veracity.data import Splits, load_data, split, write_records
 from veracity.models import model_name, save_model
 from veracity.models.adapters.callables import CallableClassifier
 from veracity.reports.html import build_report
+from veracity.results.run import Run
 
 METHODS = "random_scores, occlusion, lime(samples=60), shap(samples=60)"
 
@@ -48,7 +52,7 @@ def parts(folder: Path) -> dict[str, int]:
     """Every part and the moment it was written."""
     return {
         str(p.relative_to(folder)): p.stat().st_mtime_ns
-        for kind in ("predictions", "attributions", "scores")
+        for kind in ("predictions", "attributions", "scores", "second_draw")
         for p in (folder / kind).rglob("*.parquet")
     }
 
@@ -370,20 +374,124 @@ def test_everything_means_what_is_possible(cnn: Any, small: Dataset, tmp_path: P
 
 
 def test_bars(bag: WordWeights, small: Dataset, tmp_path: Path) -> None:
-    found = audit(bag, small, "occlusion, random_scores", out=tmp_path / "r")
+    found = audit(bag, small, "occlusion, random_scores", "erasure", out=tmp_path / "r")
     assert missed(found.standings, [Bar.parse("erasure.compactness=-1")]) == []
     (sentence,) = missed(found.standings, [Bar.parse("erasure.compactness=0.99")])
     assert "at least 0.99" in sentence
     (sentence,) = missed(found.standings, [Bar.parse("random_scores:erasure.sufficiency=-0.5")])
     assert "at most -0.5" in sentence
     assert "random_scores" in sentence
-    for text in ("erasure", "erasure.compactness", "compactness=0.2", "erasure.compactness=high"):
+    for text in ("erasure", "erasure.compactness", "=0.2", "erasure.compactness=high", "a.b=nan"):
         with pytest.raises(PluginError, match="cannot read the bar"):
             Bar.parse(text)
     with pytest.raises(PluginError, match=r"no quantity erasure\.compact"):
         missed(found.standings, [Bar.parse("erasure.compact=0.2")])
     with pytest.raises(PluginError, match="no method 'lime'"):
         missed(found.standings, [Bar.parse("lime:erasure.compactness=0.2")])
+    # accuracy is of the model, and stands in no standing
+    summaries = found.run.summaries()
+    accuracy = summaries["WordWeights"][""]["accuracy"]["accuracy"]
+    for text in (f"accuracy={accuracy}", "accuracy.macro_f1=0", "accuracy.recall_of_positive=0"):
+        assert missed(found.standings, [Bar.parse(text)], summaries) == []
+    (sentence,) = missed(found.standings, [Bar.parse("accuracy.accuracy=1.0")], summaries)
+    assert sentence.startswith("WordWeights: expected accuracy.accuracy of at least 1, the model")
+
+
+def test_impossible_bars_are_told_before_the_audit(bag: WordWeights, small: Dataset) -> None:
+    def check(text: str, data: Dataset = small, metrics: list[str] | None = None) -> None:
+        bars = [Bar.parse(text)]
+        check_bars(bars, metrics or [])
+        check_reachable(bars, data, {"bag": bag}, metrics or [])
+
+    for text in ("accuracy=0.8", "occlusion:erasure.compactness=0.1", "feature_overlap.f1=0.2"):
+        check(text)
+    with pytest.raises(PluginError, match=r"a share, between 0 and 1. Did you mean 0\.8\?"):
+        check("accuracy=80")
+    with pytest.raises(PluginError, match=r"did you mean 'erasure\.compactness'"):
+        check("compactness=0.2")
+    with pytest.raises(PluginError, match="no quantity consistency"):
+        check("consistency.map=0.2", metrics=["erasure"])
+    with pytest.raises(PluginError, match=r"of the model: leave lime: out"):
+        check("lime:accuracy=0.8")
+    with pytest.raises(PluginError, match="no label is called 'sport'"):
+        check("accuracy.f1_of_sport=0.8")
+    bare = small.select(range(4))
+    bare = dataclasses.replace(
+        bare, examples=tuple(dataclasses.replace(e, truths={}) for e in bare)
+    )
+    with pytest.raises(DataError, match="needs examples with truth masks of the kind 'rationale'"):
+        check("feature_overlap.f1=0.2", bare)
+    with pytest.raises(DataError, match="holds no pair"):
+        check("consistency.map=0.2", bare)
+    with pytest.raises(ModelError, match="gradient needs a model with"):
+        check("gradient:erasure.compactness=0.1")
+
+
+def test_a_method_is_done_anew_and_nothing_else(
+    bag: WordWeights, small: Dataset, tmp_path: Path
+) -> None:
+    first = audit(bag, small, METHODS, "erasure", out=tmp_path / "r", batch_size=8)
+    theirs = tmp_path / "r" / "attributions" / "WordWeights" / "occlusion" / "notes.parquet"
+    theirs.write_text("somebody's own")
+    before = parts(tmp_path / "r")
+    again = audit(bag, small, METHODS, "erasure", out=tmp_path / "r", batch_size=8, redo="lime")
+    after = parts(tmp_path / "r")
+    anew = {p for p in before if before[p] != after[p]}
+    assert before.keys() == after.keys()
+    assert anew == {p for p in before if "/lime-" in p}
+    assert anew
+    assert again.computed == len(anew)
+    assert values(again.run) == values(first.run)
+    assert theirs.read_text() == "somebody's own"
+    with pytest.raises(PluginError, match="no method 'limes' in this audit to redo"):
+        audit(bag, small, METHODS, "erasure", out=tmp_path / "r", batch_size=8, redo="limes")
+
+
+def rewritten(folder: Path, *keys: str, value: str) -> None:
+    """A run as another version of something would have left it."""
+    path = folder / "run.json"
+    content = json.loads(path.read_text("utf-8"))
+    *outer, last = keys
+    place = functools.reduce(operator.getitem, outer, content)
+    place[last] = value
+    path.write_text(json.dumps(content), "utf-8")
+
+
+def test_an_edited_method_can_be_done_anew(
+    bag: WordWeights, small: Dataset, tmp_path: Path
+) -> None:
+    def again(**options: Any) -> int:
+        methods = "occlusion, random_scores"
+        return audit(bag, small, methods, "erasure", out=tmp_path / "r", **options).computed
+
+    again()
+    rewritten(tmp_path / "r", "asked", "explainers", "occlusion", "code", value="before the edit")
+    with pytest.raises(RunError, match=r"another version of occlusion.*--redo METHOD"):
+        again()
+    assert again(redo=["occlusion"]) == 2  # its explanations and their scores
+    assert again() == 0
+
+
+def test_a_run_that_goes_on_under_other_versions_says_so(
+    bag: WordWeights, small: Dataset, tmp_path: Path
+) -> None:
+    def again() -> dict[str, Any]:
+        made = audit(bag, small, "occlusion", "erasure", out=tmp_path / "r").run.made
+        assert json.loads((tmp_path / "r/run.json").read_text("utf-8"))["made"] == made
+        return dict(made)
+
+    before = again()
+    assert again() == before  # nothing to tell
+    rewritten(tmp_path / "r", "made", "versions", "torch", value="0.1")
+    told = rf"was begun with torch 0\.1 \(now {re.escape(before['versions']['torch'])}\)"
+    for _ in range(2):  # as long as both stand in it
+        with pytest.warns(UserWarning, match=told):
+            made = again()
+        assert made["versions"]["torch"] == "0.1"
+        (resumed,) = made["resumed"]
+        assert resumed["versions"] == before["versions"]
+        assert re.search(told, resumed["sentence"])
+    assert re.search(told, build_report(Run.open(tmp_path / "r")))
 
 
 def test_targets(cnn: Any, small: Dataset, tmp_path: Path) -> None:
@@ -393,6 +501,14 @@ def test_targets(cnn: Any, small: Dataset, tmp_path: Path) -> None:
         ).run
         rows = run.attributions("text_cnn", "occlusion")
         assert [rows[e.id]["target"] for e in small] == expected
+    run = audit(cnn, small, "occlusion", "erasure", out=tmp_path / "0", target="negative").run
+    assert run.asked["target"] == 0  # a label's name and its number are one target
+    page = build_report(run)
+    assert "<dt>Explained label</dt><dd>negative</dd>" in page
+    assert "recall of negative" in page
+    assert "recall of 0" not in page
+    with pytest.raises(DataError, match="did you mean 'positive'"):
+        audit(cnn, small, "occlusion", "erasure", out=tmp_path / "none", target="positiv")
     with pytest.raises(DataError, match="number below 2"):
         veracity.explain(cnn, "great", "occlusion", target=5)
 
@@ -483,6 +599,7 @@ def test_a_fine_tuned_folder_by_one_command(
 class Server(ThreadingHTTPServer):
     requests = 0
     texts: list[str]
+    seen: list[dict[str, str]]
 
 
 class Answering(BaseHTTPRequestHandler):
@@ -491,6 +608,7 @@ class Answering(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.server.texts += body["texts"]
+        self.server.seen.append(dict(self.headers))
         rows = []
         for text in body["texts"]:
             p = 0.5 + 0.4 * np.tanh(text.count("great") - text.count("awful"))
@@ -508,7 +626,7 @@ class Answering(BaseHTTPRequestHandler):
 @pytest.fixture
 def server() -> Iterator[Server]:
     found = Server(("127.0.0.1", 0), Answering)
-    found.texts = []
+    found.texts, found.seen = [], []
     thread = Thread(target=found.serve_forever)
     thread.start()
     yield found
@@ -522,8 +640,8 @@ def test_an_endpoint_by_one_command(server: Server, data_file: str, tmp_path: Pa
     command = ["audit", url, data_file, "--methods", METHODS, "--json", "--out", "r"]
     short = run_command(*command, "--budget", "50", cwd=tmp_path)
     assert short.returncode == 2
-    assert "budget" in json.loads(short.stdout)["error"]
-    assert len(server.texts) == 50
+    assert "texts need up to" in json.loads(short.stdout)["error"]
+    assert len(server.texts) <= 1, "what cannot be enough is not spent"
     found = told(run_command(*command, "--budget", "100000", cwd=tmp_path))
     assert len(server.texts) == len(set(server.texts)), "a text was asked twice"
     assert found["verdicts"]

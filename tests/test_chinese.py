@@ -58,7 +58,7 @@ def reviews() -> Dataset:
     for i, text in enumerate(texts):
         truth = np.arange(text.n_features) == text.n_features - 1
         truths = dict.fromkeys(("rationale", "planted", "pseudo"), (truth,))
-        partner = str(i - 1) if i else None
+        partner = str(max(0, i - 2)) if i else None  # only the second has another label
         examples.append(Example(str(i), text, i % 2, truths, partner=partner))
     return Dataset("评论", ("差评", "好评"), tuple(examples))
 
@@ -292,8 +292,7 @@ def test_suspects_and_attacks_put_no_spaces_into_chinese(tmp_path: Path) -> None
         return np.stack([1 / (1 + np.exp(z)), 1 / (1 + np.exp(-z))], axis=1)
 
     model = veracity.load_model(predict, labels=["negative", "positive"])
-    found = veracity.suspects(model, data, method="occlusion")
-    assert found.vectors == "none"  # those at hand are English, and know no word of these
+    found = veracity.suspects(model, data, method="occlusion", vectors="none")
     looks = (*found.found, *found.others)
     assert any("据说" in s.name for s in looks)
     page = suspects_page(found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -125,8 +126,21 @@ def test_train_explain_audit_compare_report(place: Path, tmp_path: Path) -> None
     (row,) = found["attributions"]
     assert row["words"] == ["a", "great", "film"]
     assert len(row["scores"]) == 3
-    shown = run(*explain, cwd=tmp_path)
-    assert "great" in shown.stdout
+    assert row["probabilities"][row["answer"]] == max(row["probabilities"].values())
+    assert sum(row["probabilities"].values()) == pytest.approx(1)
+    shown = run(*explain, "--top", "2", cwd=tmp_path).stdout
+    assert re.search(rf"answer {row['answer']} \({row['answer']} 0\.\d+, \w+ 0\.\d+\)", shown)
+    largest = max(row["scores"], key=abs)
+    word = row["words"][row["scores"].index(largest)]
+    assert re.search(rf"{word} +[+−]{abs(largest):.3f}\n", shown)
+    assert "1 more (--top)" in shown
+    (tmp_path / "mine.html").write_text("<p>mine</p>", "utf-8")
+    refused = run(*explain, "--html", "mine.html", cwd=tmp_path)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "no page of ours" in refused.stderr
+    for _ in range(2):  # a page of ours may be written over
+        page = run(*explain, "--html", "e.html", cwd=tmp_path)
+        assert (page.returncode, page.stdout) == (0, "e.html\n")
 
     audit = ["audit", "m", str(place / "reviews.jsonl"), "--methods", "occlusion,random_scores"]
     result = told(run(*audit, "--out", "r", "--json", cwd=tmp_path))

@@ -357,6 +357,7 @@ PROFILED = {
     ("erasure", "paper"): {"by": "abs"},
     ("truth_agreement", "paper"): {"binary": "above_sd"},
     ("feature_overlap", "released"): {"allow_union": True, "no_overlap": "empty"},
+    ("attention_lstm", "paper"): {"embeddings": "corpus", "size": 200, "tuned": False},
     ("rationale_rl", "released"): {"penalty": "per_review"},
     ("rationale_cr", "released"): {"penalty": "per_review"},
     ("integer_program", "paper"): {"size_term": False, "rule": "max"},

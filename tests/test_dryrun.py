@@ -32,12 +32,13 @@ from veracity.core.errors import DataError, ModelError, PluginError, RunError
 from veracity.data import Splits, load_data
 from veracity.engine.executors import default_workers
 from veracity.models import RECORD, load_model
-from veracity.reports.dryrun import build_dryrun, write_dryrun
+from veracity.reports.dryrun import _Page, build_dryrun, write_dryrun
 from veracity.reports.terminal import print_dryrun
 from veracity.results.dryrun import (
     FILE,
     DryRun,
     Trial,
+    _standings,
     findings,
     headline,
     judged,
@@ -46,7 +47,7 @@ from veracity.results.dryrun import (
 )
 from veracity.results.guarantees import Reliance, luck
 from veracity.results.run import Run
-from veracity.results.statistics import bootstrap_intervals, cluster_intervals
+from veracity.results.statistics import cluster_intervals, mean_intervals
 
 # ---- arithmetic -----------------------------------------------------------------------------
 
@@ -73,11 +74,11 @@ def test_intervals_over_seeds_and_texts() -> None:
     rng = np.random.default_rng(1)
     one = rng.integers(0, 2, size=(60, 2)).astype(float)
     # one cluster: texts alone
-    assert cluster_intervals([one]) == pytest.approx(bootstrap_intervals(one), abs=0.04)
+    assert cluster_intervals([one]) == pytest.approx(mean_intervals(one))
     # two models that differ altogether: either may be drawn twice
     apart = [np.ones((30, 1)), np.zeros((30, 1))]
     assert cluster_intervals(apart).tolist() == [[0.0, 1.0]]
-    assert np.ptp(bootstrap_intervals(np.concatenate(apart))) < 0.3
+    assert np.ptp(mean_intervals(np.concatenate(apart))) < 0.3
     # what is not defined is left out, and nothing at all is not defined
     gaps = np.array([[1.0, np.nan], [1.0, np.nan]])
     found = cluster_intervals([gaps])
@@ -428,6 +429,41 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
         DryRun.open(tmp_path)
     with pytest.raises(RunError, match="veracity dryrun"):
         DryRun.open(tmp_path / "nowhere")
+
+
+def test_the_page_counts_as_the_metric_does(rehearsal: Rehearsal) -> None:
+    """Words that tie are shown perhaps, words without a score never: as scored, not as ranked."""
+    profiles = tuple(replace(p, baseline=False) for p in rehearsal.findings.profiles)
+    found = replace(rehearsal.findings, profiles=profiles)  # as if random scores were a method
+    (cell,) = found.cells
+    shares: dict[str, list[float]] = {}
+    for trial in cell.trials[::-1]:
+        one_trial = replace(found, cells=(replace(cell, trials=(trial,)),))
+        page = _Page(rehearsal.record, one_trial, rehearsal.folder)
+        seen = page.seen[cell.key]
+        for (method, _), share in seen.items():
+            shares.setdefault(method, []).append(share)
+    for method, sight in cell.sights.items():
+        assert np.mean(shares[method]) == pytest.approx(sight.share)
+    one = page.contrast
+    assert one is not None
+    assert seen[one.shows, one.sentence.example.id] == 1.0
+    assert seen[one.fails, one.sentence.example.id] == 0.0
+
+
+def test_texts_of_one_model_are_no_independent_draws() -> None:
+    """Two models that agree on every text tell as much as two draws do, one model as its texts."""
+    seen = np.column_stack([np.ones(40), np.zeros(40)])
+    trial = Trial("a", "word", 1.0, 0, "", "scored", "")
+    other = replace(trial, name="b", seed=1)
+    one = _standings({"a": {"seen": seen}}, {trial.key: [trial]}, ["shows", "hides"], [])
+    assert not any(e.tied_with_best for s in one.values() for e in s.entries)
+    both = {"a": {"seen": seen}, "b": {"seen": seen}}
+    two = _standings(both, {trial.key: [trial, other]}, ["shows", "hides"], [])
+    for standing in two.values():
+        tied = {e.method: e.tied_with_best for e in standing.entries}
+        assert tied == {"shows": False, "hides": True}
+        assert standing.entries[0].n == 80
 
 
 def test_headlines_by_hand(rehearsal: Rehearsal) -> None:

@@ -124,7 +124,7 @@ def test_words_ranked_by_size_and_by_sign_are_told_apart(tmp_path: Path) -> None
     examples = tuple(Example(str(i), words(t), 1) for i, t in enumerate(texts))
     data = Dataset("d", ("negative", "positive"), examples)
     metrics = ["erasure(ratio=0.3)", "erasure(profile=paper, ratio=0.3)"]
-    run = audit({"m": model}, data, ["occlusion"], metrics, out=tmp_path, ceiling=False).run
+    run = audit({"m": model}, data, ["occlusion"], metrics, out=tmp_path, extras=False).run
     rows = recipe._rows(run, ["0", "1"])["occlusion"]
     # good and fine keep the answer and the rest loses it; by size bad and good come first
     assert rows["new_p"] == [1.0, 0.0]

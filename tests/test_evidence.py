@@ -38,6 +38,16 @@ def places(fragments: Sequence[Fragment]) -> list[tuple[int, ...]]:
 # ---- from word scores ---------------------------------------------------------------------------
 
 
+def test_pieces_carry_their_words() -> None:
+    text = Text.of_words(["not", "a", "good", "film", ",", "not", "at", "all"])
+    own = (Fragment((0, 5), 0.5), Fragment((2,), -0.2, "counter"))
+    a = Attribution(text, 0, np.array([0.2, 0, -0.2, 0, 0, 0.3, 0.1, 0]), own)
+    assert [f.words for f in a.evidence(2)] == [("not", "not")]
+    assert [f.words for f in a.counter_evidence(2)] == [("good",)]
+    assert [f.words for f in a.evidence(1, "ngram")] == [("film", ",", "not", "at")]
+    assert a.evidence(1) == [Fragment((0, 5), 0.5)]
+
+
 def test_ex_3_10_words_to_ngrams() -> None:
     a = scored(1, 3, -2, 2, 0.5)
     found = a.evidence(3, "ngram")

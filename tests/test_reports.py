@@ -18,16 +18,17 @@ from rich.console import Console
 from made_run import ATTACK, BREAKOUT, GIVES_NGRAMS, METRICS, QUALITY, made_run, words_of
 from veracity.core.attributions import Attribution
 from veracity.reports.agreement import agreement, rank_correlations
+from veracity.reports.explanations import Explanation, write_explanations
 from veracity.reports.html import LARGEST, build_report, write_report
 from veracity.reports.latex import escaped, latex_table
 from veracity.reports.plots import panel, ticks
 from veracity.reports.scoreboard import board
 from veracity.reports.sentences import choose, embedded, explained, payload
 from veracity.reports.showing import correlation, count, duration, number, printable
-from veracity.reports.terminal import print_attributions, print_standings
+from veracity.reports.terminal import print_attributions, print_conclusions, print_standings
 from veracity.results.run import Run
 from veracity.results.standings import compare, standings
-from veracity.results.verdicts import verdicts
+from veracity.results.verdicts import conclude, verdicts
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +92,11 @@ def test_a_page_allows_only_its_own_parts(page: str) -> None:
 def test_what_was_skipped_and_all_settings_are_told(page: str) -> None:
     assert "the model has no attention" in page
     assert "samples=500, hiding=delete" in page
-    assert "75 comparisons on reviews-cnn, 50 comparisons on reviews-bow" in page
+    # of six methods one is chance; three quantities are behind verdicts, two are not
+    assert (
+        "30 between methods and 15 with chance behind the verdicts; 20 between methods and 10 with "
+        "chance in the other quantities on reviews-cnn" in page
+    )
 
 
 def test_hostile_names_stay_text(tmp_path: Path) -> None:
@@ -300,6 +305,18 @@ def printed(attribution: Attribution, *, color: bool) -> str:
     return console.file.getvalue()
 
 
+def test_explanations_as_a_page_escape_everything(tmp_path: Path) -> None:
+    text = words_of(f"{NASTY} <script>alert(1)</script>")
+    attribution = Attribution(text, 1, np.linspace(-1, 1, text.n_features), method="<i>m</i>")
+    labels = ("<b>no</b>", "yes", "maybe")
+    one = Explanation("<a>", attribution, np.array([0.7, 0.2, 0.1]), labels)
+    page = write_explanations([one], tmp_path / "e.html", model="<u>").read_text("utf-8")
+    assert not re.search("<script>alert|<i>m|<b>no|<a>|<u>", page)
+    assert '&lt;b&gt;no&lt;/b&gt; <b class="num">0.700</b>, yes <b class="num">0.200' in page
+    assert page.count('<span class="w ') == 3 + text.n_features
+    assert "−1.000" in page
+
+
 def test_top_words_are_marked_where_there_is_no_colour() -> None:
     text = words_of("a dull clumsy film")
     said = printed(Attribution(text, 1, np.array([0.1, -2.0, 1.0, 0.0])), color=False)
@@ -326,12 +343,16 @@ def test_emoji_stay_whole() -> None:
 
 
 def test_standings_are_printed_with_their_verdicts(run: Run) -> None:
-    console = Console(file=io.StringIO(), width=400)
-    print_standings(console, run)
+    console = Console(file=io.StringIO(), width=4000)
+    found = conclude(run)
+    print_conclusions(console, run, found)
     assert isinstance(console.file, io.StringIO)
     said = console.file.getvalue()
-    for verdict in verdicts(standings(run)):
-        assert verdict.sentence in said
+    for one in found.models:
+        # what the model is worth comes first, what to do last
+        places = [said.index(one.health.summary), *(said.index(v.sentence) for v in one.verdicts)]
+        places += [said.index(one.recommendation.sentence), said.rindex(one.recommendation.repeat)]
+        assert places == sorted(places)
     assert "precision ↑" in said
 
 

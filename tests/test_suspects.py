@@ -13,11 +13,20 @@ from scipy.stats import norm
 
 from conftest import WordWeights
 from veracity.auditing import suspects as module
-from veracity.auditing.judging import TOLERANCE, Weighed, after_looks, judged, needed
+from veracity.auditing.judging import (
+    TOLERANCE,
+    Weighed,
+    after_looks,
+    caused,
+    judged,
+    needed,
+    weighed,
+)
 from veracity.auditing.looks import CAPITALS, INITIAL, Looks, Words
 from veracity.auditing.meaning import PENALTIES, STEADY, Meaning, beyond, expected
 from veracity.auditing.suspects import suspects
 from veracity.changes import changed
+from veracity.changes._editing import respelt
 from veracity.changes.insert import Insert
 from veracity.core.errors import DataError, ModelError, PluginError, RunError
 from veracity.core.examples import Dataset, Example
@@ -316,3 +325,193 @@ def test_texts_without_words_do_no_harm(bag: WordWeights) -> None:
     empty = replace(data, examples=(*data.examples, Example("none", Text("", ()), 1)))
     found = suspects(bag, empty, vectors="none", top=2)
     assert found.texts == 21
+
+
+# ---- what changes no answer, and what nobody can judge --------------------------------------
+
+
+def capitals_with_label(data: Dataset, *, seed: int = 0) -> Dataset:
+    """The same texts, a third of the words of positive ones written with a capital."""
+    rng = np.random.default_rng(seed)
+
+    def written(e: Example) -> Text:
+        chosen = rng.random(e.input.n_features) < (0.35 if e.label else 0.05)
+        return respelt(
+            e.input, {int(i): e.input.words[i].title() for i in np.flatnonzero(chosen)}
+        ).text
+
+    return replace(data, examples=tuple(replace(e, input=written(e)) for e in data))
+
+
+def pipeline(data: Dataset) -> Any:
+    """As people write it: it reads small letters."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    model = make_pipeline(TfidfVectorizer(), LogisticRegression(C=10.0))
+    return model.fit([e.input.text for e in data], [data.labels[e.label] for e in data])
+
+
+def test_a_habit_that_changes_no_answer_is_no_suspect(reviews: Dataset) -> None:
+    data = capitals_with_label(reviews.select(range(250)))
+    honest = suspects(pipeline(data), data, top=2)
+    assert not honest.found
+    (habit,) = (s for s in honest.others if s.name == INITIAL)
+    # it has all that was asked for: a weight that is its words', and labels that follow it
+    assert min(4 * habit.weight_beyond, habit.label_beyond) > honest.threshold
+    assert (habit.put_in.mean, habit.taken_out.mean, habit.caused) == (0.0, 0.0, 0.0)
+    assert habit.score == 0.0
+    assert habit.p == pytest.approx(1.0)
+    # a model that sees capitals leans on them, and that is told
+    cased = suspects(Capitals(sentiment().weights), data, top=1)
+    assert [s.name for s in cased.found] == [INITIAL]
+    assert cased.found[0].caused is not None
+    assert cased.found[0].caused > cased.threshold / 4
+
+
+class Capitals(Bag):
+    """Adds something for every capital, too."""
+
+    def probabilities(self, inputs: Any) -> FloatArray:
+        rows = [
+            sum(self.weights.get(w.lower(), 0.0) + w.istitle() for w in t.words) for t in inputs
+        ]
+        p = 1 / (1 + np.exp(-np.array(rows)))
+        return np.stack([1 - p, p], axis=1)
+
+
+def test_a_habit_without_effect_hides_no_cue_that_it_stands_on(reviews: Dataset) -> None:
+    """Capitals that the model does not see are written on a cue that it goes by."""
+    data = planted(reviews, strength=1.0, share=0.4).select(range(250))
+
+    def marked(e: Example) -> Example:
+        cues = {i: w.title() for i, w in enumerate(e.input.words) if w == CUE}
+        return replace(e, input=respelt(e.input, cues).text)
+
+    data = replace(data, examples=tuple(map(marked, data)))
+    found = suspects(pipeline(data), data, top=2)
+    assert found.found[0].name == CUE
+    assert INITIAL not in {s.name for s in found.found}
+
+
+def test_what_is_caused_by_hand() -> None:
+    """One more of it moves the log-odds by .5, all of them in a text by 3, of which there are two
+    in a text that has it: 1.5 each; a text's number of them spreads by .6, answers by 2."""
+    looks = Looks.of(
+        Words.of([read_text("b b a"), read_text("b b b a a"), read_text("a")]), least=2
+    )
+    table = weighed(looks, np.ones(9), np.array([True, False, True]))
+    table = replace(table, spreads=np.full(len(looks), 0.6))
+    b = looks.names.index("b")
+    assert (table.counts[b], table.texts[b]) == (5, 2)
+    even = replace(table, counts=np.full(len(looks), 4), texts=np.full(len(looks), 2))
+
+    def of(put_in: float, taken_out: float) -> float:
+        return caused(even, b, put_in=put_in, taken_out=taken_out, answer_spread=2.0)
+
+    assert of(0.5, 3.0) == pytest.approx(1.5 * 0.6 / 2)
+    assert of(2.0, 3.0) == pytest.approx(2.0 * 0.6 / 2)
+    assert of(np.nan, 3.0) == pytest.approx(1.5 * 0.6 / 2)
+    assert of(-1.0, -3.0) == 0.0  # the other way
+    assert of(np.nan, np.nan) == np.inf
+
+
+GERMAN = {
+    "noun": ("Der Film", "Die Handlung", "Das Drehbuch", "Die Musik", "Der Schluss", "Das Essen",
+             "Die Bedienung", "Das Zimmer", "Die Lieferung", "Der Versand"),
+    "good": ("wunderbar", "großartig", "hervorragend", "liebevoll", "spannend", "köstlich"),
+    "bad": ("langweilig", "schrecklich", "enttäuschend", "lieblos", "furchtbar", "ungenießbar"),
+    "rest": ("wie immer", "an diesem Abend", "leider nicht anders", "wir kommen wieder",
+             "nach zwei Wochen", "das muss man sagen", "für dieses Geld", "ohne Frage"),
+}  # fmt: skip
+
+
+def german_reviews(n: int = 240) -> Dataset:
+    rng = np.random.default_rng(0)
+    rows = []
+    for i in range(n):
+        mood = GERMAN["good" if i % 2 else "bad"]
+        noun, more = rng.choice(GERMAN["noun"], 2, replace=False)
+        first, second = rng.choice(mood, 2)
+        end = "!" if i % 2 and i % 5 else "."
+        text = f"{noun} war {first} und {more} fand ich {second}, {rng.choice(GERMAN['rest'])}{end}"
+        rows.append((text, i % 2))
+    return data_of(*rows)
+
+
+@pytest.fixture(scope="module")
+def german() -> tuple[Dataset, Any, Suspects]:
+    data = german_reviews()
+    model = pipeline(data)
+    return data, model, suspects(model, data, top=2)
+
+
+def test_english_vectors_judge_no_german(german: tuple[Dataset, Any, Suspects]) -> None:
+    data, model, told = german
+    assert not told.found  # among words that decide there would be many
+    assert told.covered is not None
+    assert 0.1 < told.covered < 0.7
+    assert not told.judges_words
+    assert f"hold {100 * told.covered:.1f} % of the texts' words" in str(told)
+    assert "--vectors FILE" in str(told)
+    assert {s.kind for s in told.others} <= {"sign", "last", "phrase", "casing"}
+    assert not any(c.isalnum() for s in told.others if s.kind != "casing" for c in s.name)
+    # asked to, it shows every word that decides
+    bare = suspects(model, data, vectors="none", top=2)
+    assert {"wunderbar", "langweilig"} <= {s.name for s in bare.found}
+
+
+def test_signs_are_judged_in_any_language() -> None:
+    """Of German texts, what needs no meaning: a final mark that follows the label."""
+    lean = Bag({"!": 4.0, ".": -1.0})
+    found = suspects(lean, german_reviews(120), top=1)
+    assert "!" in {s.name for s in found.found}
+
+
+def test_vectors_of_the_language_judge_its_words(
+    german: tuple[Dataset, Any, Suspects], tmp_path: Path
+) -> None:
+    data, model, before = german
+    forms = sorted({w.lower() for e in data for w in e.input.words})
+    rng = np.random.default_rng(0)
+    rows = [
+        [3.0 * (w in GERMAN["good"]) - 3.0 * (w in GERMAN["bad"]), *rng.normal(0, 0.3, 4)]
+        for w in forms
+    ]
+    path = tmp_path / "german.npz"
+    np.savez(path, words=np.array(forms), vectors=np.array(rows))
+    told = suspects(model, data, vectors=str(path), top=1)
+    assert told.covered == 1.0
+    assert told.judges_words
+    assert told.looks > before.looks
+    assert not told.found
+
+
+def test_only_common_words_of_the_packaged_vectors_count() -> None:
+    from veracity.auditing.meaning import covered
+
+    words = Words.of([read_text("the film and nicht gefallen !")])
+    meaning = Meaning.of(words.forms, "glove")
+    assert covered(words, meaning, "glove") == 3 / 5  # nicht is there, far behind
+    assert covered(words, meaning, "a file") == 4 / 5
+    assert covered(words, Meaning.of(words.forms, "none"), "none") is None
+    assert covered(Words.of([read_text("!")]), meaning.only(np.array([5])), "a file") is None
+
+
+def test_the_page_and_the_terminal_say_what_was_not_judged(
+    german: tuple[Dataset, Any, Suspects],
+) -> None:
+    import io
+
+    from rich.console import Console
+
+    from veracity.reports.suspects import print_suspects, suspects_page
+
+    *_, told = german
+    file = io.StringIO()
+    for one, silent in ((told, False), (replace(told, covered=0.9), True)):
+        print_suspects(Console(file=file, width=300), one)
+        for said in (file.getvalue(), suspects_page(one)):
+            assert ("Words and phrases were not judged" not in said) == silent
+        file.truncate(file.seek(0))

@@ -25,6 +25,7 @@ from veracity.engine.asking import UNKNOWN
 from veracity.metrics import metrics
 from veracity.metrics.consistency import Consistency, Membership, Variant, mean_overlap, shared
 from veracity.metrics.deletion import rises
+from veracity.metrics.movement import changed_words, found_share
 from veracity.metrics.rationale_match import area, average_precision, matches
 from veracity.reports.charts import chart
 from veracity.reports.html import build_report
@@ -35,7 +36,7 @@ from veracity.results.findings import Figure, Points
 from veracity.results.pairs import moved, pairs_of
 from veracity.results.robustness import Robustness, robustness
 from veracity.results.run import Run
-from veracity.results.statistics import bootstrap_intervals, grouped_interval, mcnemar, wilson
+from veracity.results.statistics import grouped_interval, mcnemar, mean_intervals, wilson
 
 
 def case(text: str, scores: Sequence[float], id_: str = "0", partner: str | None = None) -> Case:
@@ -166,9 +167,16 @@ def test_without_pairs_there_is_nothing_to_compare(bag: WordWeights, tmp_path: P
         audit(bag, data, "occlusion", "consistency, erasure", out=tmp_path / "r")
     everything = audit(bag, data, "occlusion", out=tmp_path / "all")
     assert "consistency" not in everything.run.asked["metrics"]
-    pairs = data_of(("a", "a great film", None), ("b", "a dull film", "a"))
-    everything = audit(bag, pairs, "occlusion", out=tmp_path / "pairs")
-    assert "consistency" in everything.run.asked["metrics"]
+    pairs = data_of(("a", "a great film", None), ("b", "a dull film", "a"), ("c", "great", "a"))
+    for twins, asked in (
+        (("b",), {"movement"}),
+        (("c",), {"consistency"}),
+        ("bc", {"consistency", "movement"}),
+    ):
+        part = replace(pairs, examples=tuple(e for e in pairs if e.id in ("a", *twins)))
+        everything = audit(bag, part, "occlusion", out=tmp_path / "".join(twins), extras=False)
+        found = everything.run.asked["metrics"].keys()
+        assert found & {"consistency", "movement"} == asked
 
 
 # ---- consistency ----------------------------------------------------------------------------
@@ -267,6 +275,131 @@ def test_repeated_top_words_count_once_each_by_copies() -> None:
     by_copies = metrics.make("consistency(ratio=0.6, membership=multiset)").score(cases)[1]
     assert by_string == pytest.approx(1.0)
     assert by_copies["shared"] == pytest.approx(0.5)
+
+
+# ---- twins with another label ---------------------------------------------------------------
+
+
+def turned(original: Case, twin: Case, *, answer: int = 0) -> list[Case]:
+    """A twin with the other label, which the model answers with this one."""
+    answers = np.array([0.7, 0.3]) if answer == 0 else np.array([0.3, 0.7])
+    other = replace(twin, example=replace(twin.example, label=0), probabilities=answers)
+    return pair(original, other)
+
+
+def test_consistency_counts_twins_that_keep_their_label() -> None:
+    one, other = case("a b c", [1, 2, 3]), case("a b x", [1, 2, 3])
+    (_, counted), (_, left_out) = (
+        metrics.make("consistency").score(c) for c in (pair(one, other), turned(one, other))
+    )
+    assert not np.isnan(counted["map"])
+    assert np.isnan(left_out["map"]) and np.isnan(left_out["shared"])
+    (_, paper) = metrics.make("consistency(twins=all)").score(turned(one, other))
+    assert paper == counted
+
+
+def test_movement_by_hand() -> None:
+    original = case("a good film with wit", [0, 5, 0, 0, 1])
+    # bad and without are new: of the two strongest one is among them, and 6 of 10 of the weight
+    twin = case("a bad film without wit", [0, 4, 1, -2, -3])
+    before, row = metrics.make("movement").score(turned(original, twin))
+    assert all(np.isnan(v) for v in before.values())
+    assert row == pytest.approx({"found": 1 / 2, "mass": 6 / 10, "share": 2 / 5})
+    # by their sign the words against the answer come last
+    signed = metrics.make("movement(by=signed)").score(
+        turned(original, case("a bad film without wit", [0, 4, 1, -3, -2]))
+    )
+    assert signed[1]["found"] == 1 / 2
+    # a label that stayed asks nothing, and an answer that did asks nothing of the explanation
+    assert all(
+        np.isnan(v) for v in metrics.make("movement").score(pair(original, twin))[1].values()
+    )
+    stayed = metrics.make("movement").score(turned(original, twin, answer=1))[1]
+    assert stayed["share"] == 2 / 5 and np.isnan(stayed["found"]) and np.isnan(stayed["mass"])
+
+
+@pytest.mark.parametrize(
+    ("scores", "new", "share"),
+    [
+        ([0, 3, 1, 2], (1, 2), 1 / 2),
+        ([0, 3, -2, 1], (1, 2), 1.0),
+        ([1, 1, 1, 0], (0, 3), 1 / 3),  # two of three that tie are looked at, one of them is new
+        ([5, 0, 0], (1, 2), 0.0),  # what has no score is not named
+        ([0, 0, 0], (1,), 0.0),
+        ([2, 2, 2, 2], (3,), 1 / 4),  # no word stands out: chance
+    ],
+)
+def test_the_share_of_new_words_that_is_found(
+    scores: list[float], new: tuple[int, ...], share: float
+) -> None:
+    assert found_share(np.array(scores, dtype=float), marked(len(scores), *new)) == pytest.approx(
+        share
+    )
+
+
+def test_random_orders_find_the_share_of_new_words() -> None:
+    rng = np.random.default_rng(0)
+    new = marked(10, 1, 4, 5)
+    found = [found_share(rng.normal(size=10), new) for _ in range(4000)]
+    assert np.mean(found) == pytest.approx(0.3, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("original", "twin", "new"),
+    [
+        ("a good film", "a bad film", (1,)),
+        ("a good film", "a truly bad film", (1, 2)),
+        ("a good film", "not a good film", (0,)),
+        ("not a good film", "a good film", ()),  # only taken out: nothing is new
+        ("good film", "Good film", (0,)),
+        ("a b c", "a b b c", (2,)),
+        ("x y", "p q r", (0, 1, 2)),
+    ],
+)
+def test_new_words_of_a_twin(original: str, twin: str, new: tuple[int, ...]) -> None:
+    found = changed_words(original.split(), twin.split())
+    assert tuple(np.flatnonzero(found)) == new
+
+
+def test_twins_without_or_of_new_words_ask_nothing() -> None:
+    for twin in ("a film", "x y z"):
+        cases = turned(case("a good film", [1, 2, 1]), case(twin, [1] * len(twin.split())))
+        assert all(np.isnan(v) for v in metrics.make("movement").score(cases)[1].values())
+
+
+def test_pages_ask_twins_with_another_label_what_turned_them(tmp_path: Path) -> None:
+    rows = [
+        ("o1", "a great film", 1, None),
+        ("t1", "a dull film", 0, "o1"),  # turned, and occlusion names the word
+        ("o2", "a great plot", 1, None),
+        ("t2", "a tedious plot", 0, "o2"),  # the model does not know the word, and stays
+        ("o3", "great", 1, None),
+        ("t3", "great !", 1, "o3"),
+    ]
+    data = Dataset(
+        "mixed",
+        ("negative", "positive"),
+        tuple(Example(i, words(t), label, partner=p) for i, t, label, p in rows),
+    )
+    model = WordWeights({"great": 2.0, "dull": -2.0}, bias=0.1)
+    run = audit(
+        {"m": model}, data, "occlusion, random_scores", out=tmp_path / "r", extras=False
+    ).run
+    scored = scores_of(run, "movement")
+    assert scored["occlusion", "t1", "found"] == 1.0
+    assert np.isnan(scored["occlusion", "t2", "found"])
+    pairs = {p.twin.id: p for p in pairs_of(run, "m", "occlusion").pairs}
+    assert pairs["t1"].new == ("dull",) and pairs["t1"].found == 1.0
+    assert pairs["t1"].chance == pytest.approx(1 / 3)
+    assert np.isnan(pairs["t1"].map) and not np.isnan(pairs["t3"].map)
+    said = shown(pairs_page(pairs_of(run, "m", "occlusion")).replace("<header", "<main", 1))
+    assert "in 1 that keep their label" in said
+    assert "In 2 the label changed; in 1 of them the answer changed, too" in said
+    assert (
+        "the method finds 100 % of the words that turned it, where a random order finds 33 %"
+        in said
+    )
+    assert "New in the twin: dull" in said
 
 
 # ---- rationales -----------------------------------------------------------------------------
@@ -733,7 +866,11 @@ def test_texts_that_are_right_together_count_for_less() -> None:
 
     together, apart = both(True), both(False)
     assert (together.all.low, together.all.high) == pytest.approx(wilson(10, 20))
-    assert (apart.all.low, apart.all.high) == pytest.approx(wilson(20, 40))
+    # that they are independent is seen in 20 pairs only: spread 10 and dependence 1, and as much as
+    # 2 x 3.8415 / 4 of spread more with dependence 2
+    size = 40 / ((10 + 2 * 1.9207) / (10 + 1.9207))
+    limits = wilson(size / 2, size)
+    assert (apart.all.low, apart.all.high) == pytest.approx(limits, abs=1e-4)
     assert (together.twins.low, together.twins.high) == pytest.approx(wilson(10, 20))
 
 
@@ -925,5 +1062,5 @@ def test_groups_are_drawn_whole() -> None:
     low, high = grouped_interval(values, [str(i // 10) for i in range(400)])
     narrow = grouped_interval(values, alone)
     assert high - low > 2.5 * (narrow[1] - narrow[0])  # 40 draws, not 400: about the root of ten
-    assert narrow == pytest.approx(tuple(bootstrap_intervals(values[:, None])[0]))
+    assert narrow == pytest.approx(tuple(mean_intervals(values[:, None])[0]))
     assert all(np.isnan(grouped_interval(np.zeros(0), [])))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from .auditing import audit, explain
+    from .auditing import audit, explain, plan
     from .auditing.dryrun import dryrun
     from .auditing.suspects import suspects
     from .data import load_data
@@ -22,6 +22,7 @@ _WHERE = {
     "explain": "auditing",
     "load_data": "data",
     "load_model": "models",
+    "plan": "auditing",
     "pretrain": "models.pretraining",
     "suspects": "auditing.suspects",
     "write_report": "reports.html",
@@ -34,6 +35,7 @@ __all__ = [
     "explain",
     "load_data",
     "load_model",
+    "plan",
     "pretrain",
     "suspects",
     "write_report",

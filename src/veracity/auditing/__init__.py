@@ -17,13 +17,13 @@ import numpy as np
 from ..core.changes import DECOY, PLANTED
 from ..core.classifiers import Classifier, abilities, ability_name
 from ..core.errors import DataError, PluginError
-from ..core.examples import Dataset
+from ..core.examples import UNLABELLED, Dataset
 from ..core.explainers import Explainer
 from ..core.files import sole_writer
 from ..core.inputs import Text
 from ..core.metrics import HidingMetric, Metric, Row
-from ..core.plugins import first_line, parse_spec, settings, split_specs
-from ..data import load_data
+from ..core.plugins import blamed_on, first_line, nearest, parse_spec, settings, split_specs
+from ..data import Source, load_data
 from ..engine.asking import probabilities
 from ..engine.executors import Executor, Local
 from ..explainers import explainers as known_explainers
@@ -35,31 +35,37 @@ from ..models import load_model, model_name
 from ..results.guarantees import Reliance
 from ..results.guarantees import reliance as reliance_on
 from ..results.run import Run, is_whole, slug
-from ..results.standings import Standing, standings
-from ..results.verdicts import Verdict, verdicts
-from .explaining import Target, check_ability, explain
-from .jobs import Progress, Work, batches_of, carry_out, part_of
+from ..results.standings import Standing
+from ..results.verdicts import Conclusions, Verdict, conclude
+from .explaining import Target, check_ability, explain, wanted_target, warn_of_cuts
+from .jobs import PART, Progress, Work, batches_of, carry_out, part_of
 from .labels import fit_labels
 from .learning import Lesson, check_lesson, lessons_on
+from .learning import fitted as fitted_on
+from .planning import Plan, planned, within
 
 __all__ = [
+    "PART",
     "Audit",
+    "Plan",
     "Progress",
     "audit",
     "check_ability",
     "default_folder",
     "explain",
     "known_answers",
+    "plan",
 ]
 
 KNOWN_ANSWERS = 16
 """So many answers are kept to notice that a model has changed under its name."""
 
-PART = 40
-"""On so many texts a search shows what is possible, and methods that draw are drawn again."""
-
 MOST_PARTS = 100
 """A method's explanations are written in at most so many parts."""
+
+BUDGET_PARTS = 25
+"""Where a budget may end before the texts do, they are done in about so many parts, each through
+all methods: those that are finished are the result."""
 
 
 @dataclass(frozen=True)
@@ -75,16 +81,24 @@ class Audit:
         return self.run.folder
 
     @cached_property
-    def standings(self) -> list[Standing]:
-        return standings(self.run)
+    def conclusions(self) -> Conclusions:
+        return conclude(self.run)
 
-    @cached_property
+    @property
+    def standings(self) -> list[Standing]:
+        return list(self.conclusions.standings)
+
+    @property
     def verdicts(self) -> list[Verdict]:
-        return verdicts(self.standings)
+        return [v for c in self.conclusions.models for v in c.verdicts]
 
     def __str__(self) -> str:
         said = [f"{name}: {r['sentence']}" for name, r in self.reliance.items()]
-        return "\n".join([*said, *(f"{v.model}: {v.sentence}" for v in self.verdicts)])
+        for one in self.conclusions.models:
+            said.append(f"{one.model}: {one.health.summary}")
+            said += [f"{one.model}: {v.sentence}" for v in one.verdicts]
+            said.append(f"{one.model}: {one.recommendation.sentence}")
+        return "\n".join(said)
 
     @property
     def reliance(self) -> Mapping[str, Mapping[str, Any]]:
@@ -94,7 +108,10 @@ class Audit:
 
     def _repr_html_(self) -> str:
         said = "".join(
-            f"<li><b>{escape(v.model)}</b>: {escape(v.sentence)}</li>" for v in self.verdicts
+            f"<li><b>{escape(c.model)}</b>: {escape(sentence)}</li>"
+            for c in self.conclusions.models
+            for sentence in (c.health.summary, c.recommendation.sentence, c.recommendation.effect)
+            if sentence
         )
         rows = "".join(
             f"<tr><td>{escape(s.model)}</td><td>{escape(s.metric)}: {escape(s.name)}</td>"
@@ -112,7 +129,7 @@ class Audit:
 
 def audit(
     model: Any,
-    data: str | Path | Dataset,
+    data: Source,
     methods: str | Sequence[str | Explainer] = "all",
     metrics: str | Sequence[str | Metric] = "all",
     *,
@@ -122,14 +139,16 @@ def audit(
     batch_size: int | None = None,
     workers: int = 1,
     executor: Executor | None = None,
-    train: str | Path | Dataset | None = None,
+    train: Source | None = None,
     reliance: Mapping[str, Reliance] | None = None,
     profile: str = "recommended",
     questions: int | None = None,
-    ceiling: bool = True,
+    extras: bool = True,
+    redo: str | Sequence[str] = (),
     sources: Mapping[str, str] | None = None,
     command: str = "",
     watch: Callable[[Progress], None] = lambda _: None,
+    tell_plan: Callable[[Plan], None] = lambda _: None,
 ) -> Audit:
     """Runs methods on a model (or several by name) and tests them; given again, it resumes.
 
@@ -139,19 +158,32 @@ def audit(
     `questions` is what methods that sample ask about a text, unless they name a number themselves.
     `reliance` tells of each model whether it must have used what was planted, where that was
     measured on more texts than these.
-    `ceiling` has a search find, on part of the texts, what erasure lets anybody reach; it needs
-    methods that are compared with chance, and is left out where questions cost money.
+    `extras` are done on part of the texts: methods that draw explain them once more, which shows
+    how much of their scores is noise; and where methods are compared with chance, a search finds
+    what erasure lets anybody reach, unless questions cost money.
+    `redo` names methods whose parts of an earlier call are thrown away and computed anew.
     `sources` says by model where it came from and `command` what was typed, without secrets, so
     that the report can say how to go on.
+    `tell_plan` hears what is going to be asked before it is. A model with a budget is asked about
+    as many texts as that holds; should it be spent before, the texts done so far are the result.
     """
     folder = Path(out) if out else None
-    models = _models(model)
-    fitted = fit_labels(load_data(data), models)
-    chosen_explainers, skipped, lessons = _explainers(
-        methods, models, train, seed, profile, questions
+    ready = _prepared(
+        model,
+        data,
+        methods,
+        metrics,
+        train=train,
+        seed=seed,
+        profile=profile,
+        questions=questions,
+        extras=extras,
     )
-    chosen_metrics = _with_checks(_metrics(metrics, fitted, profile), fitted)
-    ceilings = _ceilings(chosen_explainers, chosen_metrics, models) if ceiling else []
+    models, fitted = ready.models, ready.plan.data
+    chosen_explainers, skipped, lessons = ready.explainers, ready.skipped, ready.lessons
+    chosen_metrics, ceilings = list(ready.plan.metrics), ready.ceilings
+    target = wanted_target(target, [label for label in fitted.labels if label != UNLABELLED])
+    tell_plan(ready.plan)
     if target == "gold" and not fitted.labelled:
         raise DataError(
             f"{fitted.name} has no labels to explain. Leave --target out: then what the model "
@@ -160,7 +192,10 @@ def audit(
     trusted = {
         name: (reliance or {}).get(name) or reliance_of(m, fitted) for name, m in models.items()
     }
-    size = batch_size or max(50, -(-len(fitted) // MOST_PARTS))
+    least = max(50, -(-len(fitted) // MOST_PARTS))
+    if ready.plan.budget is not None:
+        least = max(2, -(-len(fitted) // BUDGET_PARTS))
+    size = batch_size or least
     asked = {
         "dataset": {
             "name": fitted.name,
@@ -185,6 +220,7 @@ def audit(
             m.spec: {
                 "settings": _plain(settings(m)),
                 "purpose": m.purpose,
+                "quality": m.quality,
                 "about": first_line(type(m)),
                 "of_model": m.of_model,
                 "code": _code(type(m)),
@@ -208,19 +244,21 @@ def audit(
         "seed": seed,
         "batch_size": size,
         "target": target,
+        "plan": ready.chosen,
     }
     place = folder or default_folder(fitted, models)
     Run.check_place(place)
     with sole_writer(place):
-        run = Run.start(place, asked, fitted)
+        run = Run.start(place, asked, fitted, redo=_to_be_redone(redo, chosen_explainers))
         batches = batches_of(fitted, size)
         learnt = {
-            (name, e.spec): e.fitted(models[name], lesson)
+            (name, e.spec): fitted_on(e, models[name], lesson)
             for name, lesson in lessons.items()
             for e in chosen_explainers
             if _to_be_taught(e, train) and isinstance(models[name], e.needs)
             # what is written already need not be learnt again
-            if not all(is_whole(run.attribution_part(name, e.spec, b)) for b in range(len(batches)))
+            if e.draws
+            or not all(is_whole(run.attribution_part(name, e.spec, b)) for b in range(len(batches)))
         }
         work = Work(
             run,
@@ -233,12 +271,130 @@ def audit(
             seed,
             learnt,
             unforced=frozenset(n for n, r in trusted.items() if r is not None and not r.forced),
+            second_draw=ready.plan.second_draw,
             ceilings=ceilings,
             part=part_of(fitted, PART, seed=seed),
         )
-        computed, reused = carry_out(work, executor or Local(workers), skipped, watch)
+        done = carry_out(work, executor or Local(workers), skipped, watch)
+        run = run.marked(done.partial)
         run.write_summaries(_summaries(run, chosen_metrics))
-    return Audit(run, computed, reused)
+    return Audit(run, done.computed, done.reused)
+
+
+def plan(
+    model: Any,
+    data: Source,
+    methods: str | Sequence[str | Explainer] = "all",
+    metrics: str | Sequence[str | Metric] = "all",
+    *,
+    train: Source | None = None,
+    seed: int = 0,
+    profile: str = "recommended",
+    questions: int | None = None,
+    extras: bool = True,
+) -> Plan:
+    """What `audit` would ask of a model, without asking; with a budget, what it would choose."""
+    return _prepared(
+        model,
+        data,
+        methods,
+        metrics,
+        train=train,
+        seed=seed,
+        profile=profile,
+        questions=questions,
+        extras=extras,
+    ).plan
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """All that an audit needs to know before it asks."""
+
+    models: dict[str, Classifier]
+    explainers: list[Explainer]
+    skipped: list[dict[str, str]]
+    lessons: dict[str, Dataset]
+    ceilings: list[Explainer]
+    plan: Plan
+    whole: str
+    """The fingerprint of all texts that were given."""
+
+    @property
+    def chosen(self) -> dict[str, Any] | None:
+        """What a budget made of the audit, for the record."""
+        if self.plan.budget is None:
+            return None
+        told = self.plan.to_dict()
+        del told["items"]
+        return {**told, "whole": self.whole}
+
+
+def _prepared(
+    model: Any,
+    data: Source,
+    methods: str | Sequence[str | Explainer],
+    metrics: str | Sequence[str | Metric],
+    *,
+    train: Source | None,
+    seed: int,
+    profile: str,
+    questions: int | None,
+    extras: bool,
+) -> _Prepared:
+    models = _models(model)
+    fitted = fit_labels(load_data(data), models)
+    for name, each in models.items():
+        warn_of_cuts(name, each, [e.input for e in fitted])
+    explainers, skipped, lessons = _explainers(methods, models, train, seed, profile, questions)
+    tests = _with_checks(_metrics(metrics, fitted, profile), fitted)
+    ceilings = _ceilings(explainers, tests, models) if extras else []
+    dear = [n for n, m in models.items() if getattr(m, "costly", False)]
+    left_out = {(s["model"], s["explainer"]) for s in skipped}
+    asking = [
+        e for e in explainers if any((n, e.spec) not in left_out for n in dear or list(models))
+    ]
+    limits = [m.budget for m in models.values() if getattr(m, "budget", None) is not None]
+    if not limits:
+        found = planned(fitted, asking, tests, ceilings=ceilings, second_draw=extras, seed=seed)
+        return _Prepared(models, explainers, skipped, lessons, ceilings, found, "")
+    found = within(
+        min(limits),
+        fitted,
+        asking,
+        tests,
+        free=_free(methods, profile, questions),
+        spare=_spare(metrics, fitted, profile),
+        second_draw=extras,
+        seed=seed,
+    )
+    new = {old.spec: e for old, e in zip(asking, found.explainers, strict=True)}
+    for one in skipped:
+        one["explainer"] = (
+            new[one["explainer"]].spec if one["explainer"] in new else one["explainer"]
+        )
+    kept = [new.get(e.spec, e) for e in explainers]
+    return _Prepared(models, kept, skipped, lessons, ceilings, found, fitted.fingerprint())
+
+
+def _free(
+    methods: str | Sequence[str | Explainer], profile: str, questions: int | None
+) -> frozenset[str]:
+    """The methods whose number of questions nobody chose."""
+    if questions is not None:
+        return frozenset()
+    asked = known_explainers.names() if methods == "all" else _each(methods)
+    given = {_explainer(spec, profile, None).spec: _explainer(spec, profile, 4) for spec in asked}
+    return frozenset(usual for usual, other in given.items() if other.spec != usual)
+
+
+def _spare(metrics: str | Sequence[str | Metric], data: Dataset, profile: str) -> frozenset[str]:
+    """The second ways of hiding, where nobody chose one."""
+    if metrics != "all":
+        return frozenset()
+    every = [known_metrics.make(name, profile) for name in known_metrics.names()]
+    hiding = [m.variants(data.truth_kinds)[1:] for m in every if isinstance(m, HidingMetric)]
+    return frozenset(m.spec for others in hiding for m in others)
 
 
 def default_folder(data: Dataset, models: Iterable[str]) -> Path:
@@ -301,7 +457,7 @@ def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
 def _explainers(
     methods: str | Sequence[str | Explainer],
     models: Mapping[str, Classifier],
-    train: str | Path | Dataset | None,
+    train: Source | None,
     seed: int,
     profile: str,
     questions: int | None,
@@ -314,6 +470,12 @@ def _explainers(
     chosen = list({e.spec: e for e in made if not (everything and e.ceiling)}.values())
     if not chosen:
         raise PluginError("expected at least one method, got none")
+    for named in chosen:
+        if named.ceiling:
+            raise PluginError(
+                f"{named.spec} is no method to be tested: it looks for what erasure rewards, and "
+                "is run beside methods to show what is possible. Leave it out"
+            )
     learners = [e for e in chosen if _to_be_taught(e, train)]
     able = {n: m for n, m in models.items() if any(isinstance(m, e.needs) for e in learners)}
     lessons = lessons_on(able, train, seed=seed)
@@ -345,7 +507,17 @@ def _explainer(spec: str | Explainer, profile: str, questions: int | None) -> Ex
         raise PluginError(f"{questions} questions for {spec}: {error}") from None
 
 
-def _to_be_taught(explainer: Explainer, train: str | Path | Dataset | None) -> bool:
+def _to_be_redone(redo: str | Sequence[str], explainers: Sequence[Explainer]) -> set[str]:
+    """The methods of this audit that go by these names, with settings or without."""
+    known = {e.spec: e.plugin_name() for e in explainers}
+    found = {name: {s for s, plain in known.items() if name in (s, plain)} for name in _each(redo)}
+    for name, specs in found.items():
+        if not specs:
+            raise PluginError(f"no method {name!r} in this audit to redo: {nearest(name, known)}")
+    return set().union(*found.values())
+
+
+def _to_be_taught(explainer: Explainer, train: Source | None) -> bool:
     """What learnt before is taken as it is, unless there is something to learn anew."""
     return explainer.learns and (train is not None or not explainer.ready)
 
@@ -368,32 +540,13 @@ def _metrics(metrics: str | Sequence[str | Metric], data: Dataset, profile: str)
     if everything:
         made = [kind for m in made if m.usual for kind in m.variants(data.truth_kinds)]
     chosen = list({m.spec: m for m in made}.values())
-    paired = bool(data.pairs)
-    kept = [
-        m
-        for m in chosen
-        if m.truth_kind in (None, *data.truth_kinds)
-        and (paired or not m.of_pairs)
-        and (data.labelled or not m.of_labels)
-    ]
+    if everything and data.pairs:
+        twins = {"kept" if o.label == t.label else "changed" for o, t in data.pairs}
+        chosen = [m for m in chosen if isinstance(m.of_pairs, bool) or m.of_pairs in twins]
+    kept = [m for m in chosen if not m.missing(data)]
     if len(kept) < len(chosen) and not everything:
-        missing = next(m for m in chosen if m not in kept)
-        if missing.of_labels and not data.labelled:
-            raise DataError(
-                f"{missing.spec} needs to know which label is right; {data.name} has no labels. "
-                "Leave this metric out"
-            )
-        if missing.of_pairs and not paired:
-            raise DataError(
-                f"{missing.spec} compares texts with their adversarial twins; {data.name} holds no "
-                "pair of them. Give originals their twins' ids in rel_ids, or twins their "
-                "original's in partner, or leave this metric out"
-            )
-        raise DataError(
-            f"{missing.spec} needs examples with truth masks of the kind {missing.truth_kind!r}; "
-            f"{data.name} has {', '.join(data.truth_kinds) or 'none'}. Choose with "
-            f"{missing.plugin_name()}(truth=…), or leave this metric out"
-        )
+        lacking = next(m for m in chosen if m not in kept)
+        raise DataError(f"{lacking.missing(data)}, or leave this metric out")
     if not any(not m.of_model for m in kept):
         raise PluginError("expected at least one metric that tests explanations, got none")
     return kept
@@ -440,7 +593,8 @@ def _summaries(run: Run, metrics: Sequence[Metric]) -> dict[str, Any]:
     by_spec = {m.spec: m for m in metrics}
     found: dict[str, Any] = {}
     for (model, explainer, metric), examples in rows.items():
-        summary: Row = by_spec[metric].summary(list(examples.values()))
+        with blamed_on(by_spec[metric]):
+            summary: Row = by_spec[metric].summary(list(examples.values()))
         place = found.setdefault(model, {}).setdefault(explainer, {})
         place[metric] = {k: None if np.isnan(v) else float(v) for k, v in summary.items()}
     return found

@@ -635,6 +635,7 @@ class _Work:
             seed=seed,
             train=parts.train,
             reliance={name: known},
+            extras=False,
             watch=lambda p: tell(f"audit, {p.doing.split(': ', 1)[-1]}"),
         )
         return replace(

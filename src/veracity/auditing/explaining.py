@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import operator
+import warnings
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, SupportsIndex
 
 import numpy as np
 
 from ..core.attributions import Attribution
-from ..core.classifiers import Classifier, abilities
+from ..core.classifiers import Classifier, Cutting, abilities
 from ..core.errors import DataError, ModelError
-from ..core.examples import Dataset
 from ..core.explainers import Explainer
 from ..core.inputs import FloatArray, Text
-from ..data import read_text
+from ..core.plugins import blamed_on, nearest
+from ..data import Source, read_text
 from ..engine.asking import probabilities
 from ..engine.seeds import generator
 from ..explainers import explainers as known_explainers
@@ -38,7 +38,7 @@ def explain(
     target: Target = "predicted",
     seed: int = 0,
     language: str = "auto",
-    train: str | Path | Dataset | None = None,
+    train: Source | None = None,
 ) -> list[Attribution]:
     """One method's explanations of texts; the same text always gets the same explanation.
 
@@ -51,14 +51,15 @@ def explain(
     inputs = [t if isinstance(t, Text) else read_text(t, language) for t in given]
     if not inputs:
         return []
+    wanted = wanted_target(target, loaded.labels)
+    warn_of_cuts("the model", loaded, inputs)
     explainer = taught(explainer, loaded, train, seed=seed)
     if target == "gold":
         raise DataError(
             "target=gold needs labelled data: use `veracity audit`, or a label's name or number"
         )
     answers = probabilities(loaded, inputs)
-    wanted = loaded.labels.index(target) if target in loaded.labels else target
-    targets = chosen_targets(wanted, answers, [0] * len(inputs), len(loaded.labels))
+    targets = chosen_targets(wanted, answers, [0] * len(inputs))
     return attributions(explainer, loaded, inputs, targets, [t.text for t in inputs], seed)
 
 
@@ -69,16 +70,26 @@ def attributions(
     targets: Sequence[int],
     names: Sequence[str],
     seed: int,
+    *,
+    second: bool = False,
 ) -> list[Attribution]:
-    """A batch of checked explanations, each drawn from a generator of its own name."""
+    """A batch of checked explanations, each drawn from a generator of its own name; a second draw
+    from another."""
     spec = explainer.spec
+    more = ("second draw",) if second else ()
     some = [i for i, text in enumerate(inputs) if text.n_features]
-    found = explainer.explain(
-        model,
-        [inputs[i] for i in some],
-        [targets[i] for i in some],
-        [generator(seed, explainer.stream, names[i]) for i in some],
-    )
+    with blamed_on(explainer):
+        found = explainer.explain(
+            model,
+            [inputs[i] for i in some],
+            [targets[i] for i in some],
+            [generator(seed, explainer.stream, names[i], *more) for i in some],
+        )
+        if len(found) != len(some):
+            raise ValueError(f"expected {len(some)} explanations, one per text; got {len(found)}")
+        for one in found:
+            if not isinstance(one, Attribution):
+                raise TypeError(f"expected Attributions, got {type(one).__name__}")
     by_place = dict(zip(some, found, strict=True))
     result = []
     for i, (text, target) in enumerate(zip(inputs, targets, strict=True)):
@@ -114,16 +125,40 @@ def check_ability(explainer: Explainer, model: Classifier) -> None:
     )
 
 
-def chosen_targets(
-    target: Target, answers: FloatArray, gold: Sequence[int], n_labels: int
-) -> list[int]:
+def warn_of_cuts(name: str, model: Classifier, inputs: Sequence[Text]) -> None:
+    """Says how much of the texts a model does not read: it decides nothing and scores zero."""
+    if not isinstance(model, Cutting):
+        return
+    read = model.words_read(inputs)
+    beyond = [t.n_features - n for t, n in zip(inputs, read, strict=True) if n < t.n_features]
+    if beyond:
+        warnings.warn(
+            f"{name} does not read {len(beyond):,} of {len(inputs):,} texts to their end: "
+            f"{sum(beyond):,} words stand beyond its limit, decide nothing and score zero",
+            stacklevel=3,
+        )
+
+
+def wanted_target(target: Target, labels: Sequence[str]) -> Target:
+    """The target with a label's number in place of its name, or a sentence that says what there
+    is."""
+    if target in ("predicted", "gold"):
+        return target
+    if target in labels:
+        return list(labels).index(str(target))
+    digits = isinstance(target, str) and target.isdecimal()
+    if digits or isinstance(target, SupportsIndex):
+        place = int(target) if isinstance(target, str) else operator.index(target)
+        if 0 <= place < len(labels):
+            return place
+    raise DataError(
+        f"no label is called {target!r}: {nearest(str(target), labels)}. Expected predicted, gold "
+        f"(in audits), a label's name, or its number below {len(labels)}"
+    )
+
+
+def chosen_targets(target: Target, answers: FloatArray, gold: Sequence[int]) -> list[int]:
+    """What is explained of each text, once names are numbers."""
     if target == "predicted":
         return [int(i) for i in answers.argmax(axis=1)]
-    if target == "gold":
-        return list(gold)
-    if isinstance(target, SupportsIndex) and 0 <= operator.index(target) < n_labels:
-        return [operator.index(target)] * len(answers)
-    raise DataError(
-        "expected the target to be predicted, gold (in audits), a label's name or a number below "
-        f"{n_labels}; got {target!r}"
-    )
+    return list(gold) if target == "gold" else [int(target)] * len(answers)

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ..core.attributions import Attribution
 from ..core.changes import DECOY, PLANTED
 from ..core.classifiers import Classifier
+from ..core.errors import BudgetSpent
 from ..core.examples import Dataset, Example
 from ..core.explainers import Explainer
 from ..core.inputs import FloatArray
 from ..core.metrics import Case, Metric
+from ..core.plugins import blamed_on
 from ..engine.asking import probabilities
 from ..engine.batches import mixed
 from ..engine.executors import Executor
@@ -25,6 +29,7 @@ from ..engine.seeds import generator
 from ..engine.tally import counting
 from ..results.run import Run, is_whole, read_attributions, read_table
 from .explaining import Target, attributions, chosen_targets
+from .pace import Pace
 
 
 @dataclass(frozen=True)
@@ -34,11 +39,17 @@ class Progress:
     done: int
     total: int
     doing: str
+    seconds_left: float | None = None
+    and_more: bool = False
+    """Whether work comes on top of which nothing is known yet."""
 
 
-def batches_of(data: Dataset, size: int) -> list[list[int]]:
-    """Places of examples of like length; twins stay with their originals, however many there are,
-    for metrics that compare them."""
+PART = 40
+"""On so many texts is done what would be too dear on all: second draws, searches for a ceiling."""
+
+
+def families(data: Dataset) -> dict[str, list[int]]:
+    """Places of texts that belong together: an original and all its twins, by a name of theirs."""
     above: dict[str, str] = {}
 
     def root(one: str) -> str:
@@ -53,6 +64,30 @@ def batches_of(data: Dataset, size: int) -> list[list[int]]:
     groups: dict[str, list[int]] = {}
     for i, e in enumerate(data):
         groups.setdefault(root(e.id), []).append(i)
+    return groups
+
+
+def drawn_families(data: Dataset, seed: int) -> list[list[int]]:
+    """The families in an order drawn by name, so that it depends on no other text: of fewer texts,
+    the first are the same."""
+    groups = families(data)
+    return [groups[k] for k in sorted(groups, key=lambda k: generator(seed, "order", k).random())]
+
+
+def part_of(data: Dataset, most: int, *, seed: int) -> frozenset[str]:
+    """The ids of so many texts, drawn by name, whole families: neither order nor company matters.
+    What would be too dear on all texts is done on these."""
+    chosen: list[int] = []
+    for group in drawn_families(data, seed):
+        if not chosen or len(chosen) + len(group) <= most:
+            chosen += group
+    return frozenset(data.examples[i].id for i in chosen)
+
+
+def batches_of(data: Dataset, size: int) -> list[list[int]]:
+    """Places of examples of like length; twins stay with their originals, however many there are,
+    for metrics that compare them."""
+    groups = families(data)
     longest = {k: max(data.examples[i].input.n_features for i in g) for k, g in groups.items()}
     batches: list[list[int]] = [[]]
     for key in sorted(groups, key=lambda k: (longest[k], groups[k])):
@@ -73,12 +108,6 @@ def with_originals(cases: Sequence[Case]) -> list[Case]:
     ]
 
 
-def part_of(data: Dataset, most: int, *, seed: int) -> frozenset[str]:
-    """The ids of so many texts, drawn by id: neither order nor company matters."""
-    drawn = sorted(data, key=lambda e: (generator(seed, "part", e.id).random(), e.id))
-    return frozenset(e.id for e in drawn[:most])
-
-
 @dataclass(frozen=True)
 class _Job:
     """One batch of one model: its predictions, or one method's explanations and their scores."""
@@ -86,6 +115,8 @@ class _Job:
     model: str
     batch: int
     explainer: int | None = None
+    second: bool = False
+    """Whether with other random numbers, to see how far they matter."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +124,7 @@ class _Done:
     job: _Job
     computed: int
     reused: int
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -113,28 +145,78 @@ class Work:
     """Models that need not have used what was planted: nothing can be held against methods."""
     ceilings: Sequence[Explainer] = ()
     """Searches for what a test lets anybody reach; done on part of the texts."""
+    second_draw: bool = True
+    """Whether methods that draw explain these texts once more, with other random numbers."""
     part: frozenset[str] = frozenset()
     """The ids of these texts."""
     memory: Memory = field(default_factory=Memory)
 
     def __call__(self, job: _Job) -> _Done:
-        examples = [self.data.examples[i] for i in self.batches[job.batch]]
-        if job.explainer is None:
-            return self._predict(job, examples)
-        if job.explainer >= len(self.explainers):
-            examples = [e for e in examples if e.id in self.part]
-        return self._explain(job, examples)
+        steps = self._predict if job.explainer is None else self._explain
+        started = time.perf_counter()
+        done = steps(job, self._examples(job))
+        return replace(done, seconds=time.perf_counter() - started)
 
     @property
     def all_explainers(self) -> list[Explainer]:
         """What a job's number of an explainer counts: methods, then ceilings."""
         return [*self.explainers, *self.ceilings]
 
-    def searched(self, model: str, batch: int) -> bool:
-        """Whether ceilings look at any text of a batch; never where questions cost money."""
-        if getattr(self.models[model], "costly", False):
-            return False
-        return any(self.data.examples[i].id in self.part for i in self.batches[batch])
+    def to_do(self, left_out: Collection[tuple[str, str]]) -> tuple[list[_Job], list[_Job]]:
+        """First all predictions, which name the labels to explain, then all explanations, and
+        last what they can do without."""
+        places = mixed(len(self.batches))
+        # a batch goes through all methods before the next: what metrics ask about it is remembered,
+        # and from what is done can be told how long the rest will take
+        explain = [
+            _Job(model, b, i)
+            for model in self.models
+            for b in places
+            for i, explainer in enumerate(self.explainers)
+            if (model, explainer.spec) not in left_out
+        ]
+        # a search is never made where questions cost money
+        search = [
+            _Job(model, b, i)
+            for model in self.models
+            if not getattr(self.models[model], "costly", False)
+            for b in places
+            for i in range(len(self.explainers), len(self.all_explainers))
+        ]
+        again = [
+            replace(job, second=True)
+            for job in explain
+            if self.second_draw and drawn_again(self.named(job))
+        ]
+        predict = [_Job(model, b) for model in self.models for b in places]
+        return predict, [*explain, *(job for job in (*search, *again) if self._examples(job))]
+
+    def finished(
+        self, done: Collection[_Job], explain: Sequence[_Job], why: str
+    ) -> dict[str, Any] | None:
+        """The batches that went through all methods; None if all did."""
+        needed = [job for job in explain if not job.second and not self._searches(job)]
+        open_ = {job.batch for job in needed if job not in done}
+        if not open_:
+            return None
+        batches = [b for b in range(len(self.batches)) if b not in open_]
+        texts = sum(len(self.batches[b]) for b in batches)
+        return {"batches": batches, "texts": texts, "of": len(self.data), "why": why}
+
+    def _searches(self, job: _Job) -> bool:
+        return job.explainer is not None and job.explainer >= len(self.explainers)
+
+    def _examples(self, job: _Job) -> list[Example]:
+        every = [self.data.examples[i] for i in self.batches[job.batch]]
+        in_part = job.second or self._searches(job)
+        return [e for e in every if e.id in self.part] if in_part else every
+
+    def size(self, job: _Job) -> int:
+        """How many texts a job is about."""
+        return len(self._examples(job))
+
+    def _run(self, job: _Job) -> Run:
+        return self.run.second_draw if job.second else self.run
 
     def _predict(self, job: _Job, examples: list[Example]) -> _Done:
         path = self.run.prediction_part(job.model, job.batch)
@@ -149,7 +231,8 @@ class Work:
 
     def _explain(self, job: _Job, examples: list[Example]) -> _Done:
         explainer = self._explainer(job)
-        path = self.run.attribution_part(job.model, explainer.spec, job.batch)
+        run = self._run(job)
+        path = run.attribution_part(job.model, explainer.spec, job.batch)
         inputs = [e.input for e in examples]
         computed = 0
         if is_whole(path):
@@ -157,7 +240,7 @@ class Work:
         else:
             answers = self._answers(job, examples)
             gold = [e.label for e in examples]
-            targets = chosen_targets(self.target, answers, gold, answers.shape[1])
+            targets = chosen_targets(self.target, answers, gold)
             started = time.perf_counter()
             with counting() as tally:
                 found = attributions(
@@ -167,10 +250,11 @@ class Work:
                     targets,
                     [e.id for e in examples],
                     self.seed,
+                    second=job.second,
                 )
             cost = (time.perf_counter() - started, float(tally.questions))
             pairs = list(zip(examples, found, strict=True))
-            self.run.write_attributions(path, job.model, explainer.spec, pairs, cost)
+            run.write_attributions(path, job.model, explainer.spec, pairs, cost)
             computed = 1
         scored, reused = self._score(job, explainer.spec, examples, found, of_model=False)
         return _Done(job, computed + scored, reused + 1 - computed)
@@ -185,15 +269,16 @@ class Work:
         of_model: bool,
     ) -> tuple[int, int]:
         """Writes the scores that are missing; how many parts were computed and how many reused."""
-        ceiling = job.explainer is not None and job.explainer >= len(self.explainers)
         metrics = [
             m
             for m in self.metrics
             if m.of_model == of_model
-            and (not ceiling or any(q.searched for q in m.judged.values()))
+            and (m.usual or not job.second)
+            and (not self._searches(job) or any(q.searched for q in m.judged.values()))
             and not (job.model in self.unforced and m.truth_kind in (PLANTED, DECOY))
         ]
-        parts = [self.run.score_part(job.model, explainer, m.spec, job.batch) for m in metrics]
+        run = self._run(job)
+        parts = [run.score_part(job.model, explainer, m.spec, job.batch) for m in metrics]
         missing = [(m, part) for m, part in zip(metrics, parts, strict=True) if not is_whole(part)]
         if missing:
             model = self.models[job.model]
@@ -207,15 +292,22 @@ class Work:
             for metric, part in missing:
                 # metrics ask much the same of different methods; methods themselves do not share,
                 # or the one that comes first would seem the slowest
-                with remembering(self.memory):
-                    rows = metric.score(cases)
+                with remembering(self.memory), blamed_on(metric):
+                    rows = [{k: float(v) for k, v in r.items()} for r in metric.score(cases)]
+                    if len(rows) != len(cases):
+                        raise ValueError(
+                            f"expected {len(cases)} rows, one per case; got {len(rows)}"
+                        )
                 named = [(e.id, row) for e, row in zip(examples, rows, strict=True)]
-                self.run.write_scores(part, job.model, explainer, metric.spec, named)
+                run.write_scores(part, job.model, explainer, metric.spec, named)
         return len(missing), len(parts) - len(missing)
 
-    def _explainer(self, job: _Job) -> Explainer:
+    def named(self, job: _Job) -> Explainer:
         assert job.explainer is not None
-        named = self.all_explainers[job.explainer]
+        return self.all_explainers[job.explainer]
+
+    def _explainer(self, job: _Job) -> Explainer:
+        named = self.named(job)
         return self.fitted.get((job.model, named.spec), named)
 
     def _again(self, job: _Job, example: Example, target: int) -> Attribution:
@@ -226,6 +318,7 @@ class Work:
             [target],
             [example.id],
             self.seed,
+            second=job.second,
         )
         return found
 
@@ -243,36 +336,48 @@ class Work:
         ]
 
 
+def drawn_again(explainer: Explainer) -> bool:
+    """Whether a second draw tells something of a method; of random scores it does not."""
+    return explainer.draws and not explainer.baseline
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How many parts were computed, how many were there already, and what a spent budget left."""
+
+    computed: int
+    reused: int
+    partial: Mapping[str, Any] | None = None
+
+
 def carry_out(
     work: Work,
     executor: Executor,
     skipped: Sequence[Mapping[str, str]],
     watch: Callable[[Progress], None],
-) -> tuple[int, int]:
-    """First all predictions, which name the labels to explain, then all explanations."""
-    left_out = {(s["model"], s["explainer"]) for s in skipped}
-    places = mixed(len(work.batches))
-    predict = [_Job(model, b) for model in work.models for b in places]
-    # a batch goes through all methods before the next: what metrics ask about it is remembered,
-    # and from what is done can be told how long the rest will take
-    explain_jobs = [
-        _Job(model, b, i)
-        for model in work.models
-        for b in places
-        for i, explainer in enumerate(work.all_explainers)
-        if (model, explainer.spec) not in left_out
-        if i < len(work.explainers) or work.searched(model, b)
-    ]
-    total = len(predict) + len(explain_jobs)
-    done = computed = reused = 0
-    for jobs in (predict, explain_jobs):
-        for result in executor.map(work, jobs):
-            done += 1
-            computed += result.computed
-            reused += result.reused
-            job = result.job
-            what = (
-                "predictions" if job.explainer is None else work.all_explainers[job.explainer].spec
-            )
-            watch(Progress(done, total, f"{job.model}: {what}"))
-    return computed, reused
+) -> Outcome:
+    """All jobs in their order. Where a budget ends them, the texts that went through all methods
+    are what there is."""
+    predict, explain = work.to_do({(s["model"], s["explainer"]) for s in skipped})
+    total = len(predict) + len(explain)
+    done: list[_Done] = []
+    pace = Pace(Counter())
+    for job in (*predict, *explain):
+        pace.ahead[job.model, job.explainer] += work.size(job)
+    try:
+        for jobs in (predict, explain):
+            for result in executor.map(work, jobs):
+                done.append(result)
+                job = result.job
+                what = "predictions" if job.explainer is None else work.named(job).spec
+                again = ", a second draw" if job.second else ""
+                kind = (job.model, job.explainer)
+                computed = result.computed > 0
+                pace.done(kind, work.size(job), result.seconds, computed=computed)
+                watch(Progress(len(done), total, f"{job.model}: {what}{again}", *pace.left()))
+        partial = None
+    except BudgetSpent as spent:
+        partial = work.finished({result.job for result in done}, explain, str(spent))
+        if partial is not None and not partial["texts"]:
+            raise
+    return Outcome(sum(d.computed for d in done), sum(d.reused for d in done), partial)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -144,6 +144,32 @@ def judged(found: Weighed, meaning: Meaning, *, looks: int | None = None) -> Jud
             after_looks(sizes, found.total, looks or len(sizes)),
             _after_rare_looks(found, label > 0, looks or len(sizes)),
         ),
+    )
+
+
+def caused(
+    found: Weighed, look: int, *, put_in: float, taken_out: float, answer_spread: float
+) -> float:
+    """What of the spread of answers a look brings about, as a correlation: the larger of what one
+    more of it changes and what each one that is there does; unbounded where neither was tried.
+
+    A weight is a share of the credit and may be that of the words under a look: capitals stand on
+    words that decide, also in a model that cannot see them."""
+    each = taken_out * float(found.texts[look] / found.counts[look])
+    tried = [effect for effect in (put_in, each) if not math.isnan(effect)]
+    if not tried:
+        return math.inf
+    return max(0.0, *tried) * float(found.spreads[look]) / (answer_spread or 1.0)
+
+
+def limited(verdict: Judged, effects: FloatArray, *, texts: int, looks: int) -> Judged:
+    """The same where a look counts no further than answers change with it. effects: (looks,), from
+    `caused`, infinite where nothing was tried"""
+    sizes = np.minimum(np.abs(verdict.scores), WEIGHTY * effects)
+    return replace(
+        verdict,
+        scores=np.sign(verdict.scores) * sizes,
+        p=np.maximum(verdict.p, after_looks(sizes, texts, looks)),
     )
 
 

@@ -12,7 +12,8 @@ from ..core.classifiers import Classifier
 from ..core.errors import DataError, VeracityError
 from ..core.examples import Dataset
 from ..core.explainers import Explainer
-from ..data import Columns, load_data, sampled, split
+from ..core.plugins import blamed_on
+from ..data import Columns, Source, load_data, sampled, split
 from ..data.splits import given_parts
 
 Lesson = Dataset | str
@@ -62,7 +63,7 @@ class Reading:
 def taught(
     explainer: Explainer,
     model: Classifier,
-    train: str | Path | Dataset | None,
+    train: Source | None,
     *,
     seed: int,
 ) -> Explainer:
@@ -70,18 +71,25 @@ def taught(
     if not explainer.learns or (explainer.ready and train is None):
         return explainer
     lesson = lessons_on({"": model}, train, seed=seed)[""]
-    return explainer.fitted(model, check_lesson(explainer, lesson))
+    return fitted(explainer, model, check_lesson(explainer, lesson))
+
+
+def fitted(explainer: Explainer, model: Classifier, lesson: Dataset) -> Explainer:
+    """The method with what it learnt; what goes wrong in somebody's own is called by its name."""
+    with blamed_on(explainer):
+        return explainer.fitted(model, lesson)
 
 
 def lessons_on(
-    models: Mapping[str, Classifier], train: str | Path | Dataset | None, *, seed: int
+    models: Mapping[str, Classifier], train: Source | None, *, seed: int
 ) -> dict[str, Lesson]:
     """For each model what was given, or else what its record says it was trained on."""
     if not models or train is None:
         return {name: _recorded(model) for name, model in models.items()}
     if isinstance(train, Dataset):
         return dict.fromkeys(models, train)
-    part = training_part(load_data(train), of_file=Path(train).exists(), seed=seed)
+    of_corpus = isinstance(train, str | Path) and not Path(train).exists()
+    part = training_part(load_data(train), of_file=not of_corpus, seed=seed)
     return dict.fromkeys(models, part)
 
 

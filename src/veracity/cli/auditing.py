@@ -24,8 +24,8 @@ from .options import (
     Train,
     TrainLayout,
 )
-from .reading import FileOptions, ModelOptions, part_of, short_names, training_data, wanted_target
-from .showing import Bars, print_json, stderr, stdout
+from .reading import FileOptions, ModelOptions, part_of, short_names, training_data
+from .showing import Bars, print_json, stderr, stdout, typed_command
 
 
 def audit(
@@ -49,10 +49,19 @@ def audit(
         list[str] | None,
         typer.Option(
             help="Exit with 1 unless the best method reaches this, such as "
-            "erasure.compactness=0.2; method:metric.quantity=value for one method."
+            "erasure.compactness=0.2; method:metric.quantity=value for one method; accuracy=0.8 "
+            "for the model itself."
         ),
     ] = None,
+    redo: Annotated[
+        list[str] | None,
+        typer.Option(help="A method of this run to compute anew; may be repeated."),
+    ] = None,
     questions: Questions = None,
+    plan_only: Annotated[
+        bool,
+        typer.Option("--plan", help="Say what would be asked of the model, and stop there."),
+    ] = False,
     workers: Annotated[int, typer.Option(min=1, help="Worker processes.")] = 1,
     target: Annotated[str, typer.Option(help="predicted, gold, or a label.")] = "predicted",
     seed: Seed = 0,
@@ -65,8 +74,8 @@ def audit(
 ) -> None:
     """Test explanation methods on a model and say which to believe; resumes when given again."""
     from ..auditing import audit as run_audit
-    from ..auditing import default_folder
-    from ..auditing.bars import Bar, check_bars, missed
+    from ..auditing import default_folder, plan
+    from ..auditing.bars import Bar, check_bars, check_reachable, missed
     from ..core.plugins import split_specs
     from ..explainers import explainers
     from ..reports.html import write_report
@@ -85,7 +94,29 @@ def audit(
     models = {
         name: service.model(source, file.labels, cache=answers) for name, source in names.items()
     }
-    first = next(iter(models.values()))
+    check_reachable(bars, part, models, split_specs(metrics or []), profile)
+    taught = training_data(train, replace(file, layout=train_layout), seed)
+    if plan_only:
+        found = plan(
+            models,
+            part,
+            methods or "all",
+            metrics or "all",
+            train=taught,
+            seed=seed,
+            profile=profile,
+            questions=questions,
+        )
+        if as_json:
+            print_json({"plan": found.to_dict()})
+        else:
+            print(*found.lines(), sep="\n")
+        return
+
+    def tell_plan(found: Any) -> None:
+        if not as_json and any(getattr(m, "costly", False) for m in models.values()):
+            stderr().print("\n".join(found.lines()), markup=False, soft_wrap=True)
+
     with Bars(as_json) as shown:
         result = run_audit(
             models,
@@ -93,17 +124,23 @@ def audit(
             methods or "all",
             metrics or "all",
             out=folder,
-            target=target if target == "gold" else wanted_target(target, first.labels),
+            target=target,
             seed=seed,
             workers=workers,
-            train=training_data(train, replace(file, layout=train_layout), seed),
+            train=taught,
             profile=profile,
             questions=questions,
+            redo=redo or (),
+            sources={name: service.source(source) for name, source in names.items()},
+            command=typed_command(),
             watch=lambda progress: shown.watch("audit", progress),
+            tell_plan=tell_plan,
         )
-        pages = write_pair_pages(result.run) if part.pairs else []
-        report = write_report(result.run)  # links to those pages
-    failures = missed(result.standings, bars)
+        said = result.conclusions
+        pages = write_pair_pages(result.run, conclusions=said) if part.pairs else []
+        # links to those pages
+        report = write_report(result.run, conclusions=said)
+    failures = missed(result.standings, bars, result.run.summaries())
     tell_audit(result, report, as_json, failures, pages)
     if failures:
         raise typer.Exit(FAILED_BAR)
@@ -202,30 +239,54 @@ def tell_audit(
 ) -> None:
     from dataclasses import asdict
 
+    from ..results.sampling import noise, own_errors
+
     if as_json:
         print_json(
             {
                 "run": str(result.folder),
                 "report": str(report),
                 "pages": [str(page) for page in pages],
+                "health": [_health_json(c.health) for c in result.conclusions.models],
+                "recommendations": [asdict(c.recommendation) for c in result.conclusions.models],
                 "verdicts": [asdict(v) for v in result.verdicts],
                 "standings": [_standing_json(s) for s in result.standings],
+                "noise": [_noise_json(n) for n in noise(result.run)],
+                "own_errors": [asdict(e) for e in own_errors(result.run)],
                 "models": {m: s.get("", {}) for m, s in result.run.summaries().items()},
+                "plan": result.run.asked.get("plan"),
+                "partial": result.run.partial,
                 "computed": result.computed,
                 "reused": result.reused,
                 "failures": failures or [],
             }
         )
         return
-    from ..reports.terminal import print_standings
+    from ..reports.terminal import print_conclusions
+    from ..results.run import remarks
 
     console = stdout()
-    print_standings(console, result.run)
+    print_conclusions(console, result.run, result.conclusions)
+    for remark in remarks(result.run):
+        console.print(remark, markup=False, soft_wrap=True)
     for failure in failures or []:
         stderr().print(failure, style="red", markup=False)
-    console.print(f"\nReport: {report}", markup=False, soft_wrap=True)
+    console.print(f"Report: {report}", markup=False, soft_wrap=True)
     for page in pages:
         console.print(f"Pairs: {page}", markup=False, soft_wrap=True)
+
+
+def _health_json(found: Any) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return asdict(found) | {name: getattr(found, name) for name in ("summary", "fault", "caution")}
+
+
+def _noise_json(found: Any) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    derived = ("share", "standard_error", "reach")
+    return asdict(found) | {name: getattr(found, name) for name in derived}
 
 
 def _standing_json(standing: Any) -> dict[str, Any]:

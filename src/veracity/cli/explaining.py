@@ -19,11 +19,12 @@ from .options import (
     Train,
     TrainLayout,
 )
-from .reading import FileOptions, ModelOptions, given_texts, part_of, training_data, wanted_target
+from .reading import FileOptions, ModelOptions, given_texts, part_of, training_data
 from .showing import Bars, finite, print_json, stdout
 
 if TYPE_CHECKING:
     from ..core.classifiers import Classifier
+    from ..core.inputs import FloatArray
 
 KEPT_AT_A_TIME = 100
 """So many explanations are written together; a kill costs no more."""
@@ -40,6 +41,10 @@ def explain(
         "predicted"
     ),
     out: Annotated[Path | None, typer.Option(help="Write JSON lines to this file.")] = None,
+    html: Annotated[Path | None, typer.Option("--html", help="Write a page to this file.")] = None,
+    top: Annotated[
+        int, typer.Option(min=0, help="So many words are listed with their scores.")
+    ] = 5,
     seed: Seed = 0,
     split: Split = "",
     limit: Limit = None,
@@ -49,11 +54,18 @@ def explain(
 ) -> None:
     """Colour the words of texts by how they speak for a label."""
     from ..auditing import check_ability
+    from ..auditing.explaining import wanted_target
     from ..auditing.learning import taught
     from ..explainers import explainers
 
     if bool(texts) == bool(data):
         raise DataError("expected texts or --data, and not both. Try: veracity explain MODEL TEXT")
+    if out is not None and html is not None:
+        raise DataError("expected --out or --html, not both: they are written by separate commands")
+    if html is not None:
+        from ..reports.pages import check_page
+
+        check_page(html)
     explainer = explainers.make(method)
     loaded = service.model(model, file.labels)
     check_ability(explainer, loaded)
@@ -76,14 +88,24 @@ def explain(
             print(out)
         return
     found = dict(_explained(loaded, explainer, inputs, wanted, seed, as_json))
-    in_order = [(name, found[i]) for i, (name, _) in enumerate(inputs)]
-    if as_json:
-        rows = [_attribution_json(name, a, loaded.labels) for name, a in in_order]
-        print_json({"method": explainer.spec, "attributions": rows})
-    else:
-        from ..reports.terminal import print_attributions
+    in_order = [(name, *found[i]) for i, (name, _) in enumerate(inputs)]
+    if html is not None:
+        from ..models import model_name
+        from ..reports.explanations import Explanation, write_explanations
 
-        print_attributions(stdout(), [a for _, a in in_order], loaded.labels)
+        explained = [Explanation(*one, loaded.labels) for one in in_order]
+        write_explanations(explained, html, model=model_name(model))
+    if as_json:
+        rows = [_attribution_json(*one, loaded.labels) for one in in_order]
+        page = {} if html is None else {"page": str(html)}
+        print_json({"method": explainer.spec, "attributions": rows, **page})
+    elif html is not None:
+        print(html)
+    else:
+        from ..reports.explanations import Explanation, print_explanations
+
+        explained = [Explanation(*one, loaded.labels) for one in in_order]
+        print_explanations(stdout(), explained, top=top)
 
 
 def _explained(
@@ -94,10 +116,12 @@ def _explained(
     seed: int,
     as_json: bool,
     done: Collection[int] = (),
-) -> Iterator[tuple[int, Any]]:
-    """The place and the explanation of every input not done yet, in batches of like length."""
+) -> Iterator[tuple[int, tuple[Any, FloatArray]]]:
+    """The place of every input not done yet, its explanation and the model's answer, in batches of
+    like length."""
     from ..auditing import Progress
     from ..auditing import explain as run_explain
+    from ..engine.asking import probabilities
     from ..engine.batches import by_length, mixed
 
     left = [i for i in range(len(inputs)) if i not in done]
@@ -108,7 +132,8 @@ def _explained(
             places = [left[i] for i in batch]
             texts = [inputs[i][1] for i in places]
             made = run_explain(model, texts, explainer, target=target, seed=seed)
-            yield from zip(places, made, strict=True)
+            answers = probabilities(model, texts)
+            yield from zip(places, zip(made, answers, strict=True), strict=True)
             count += len(batch)
             if len(inputs) > 1:
                 bars.watch("explain", Progress(count, len(inputs), explainer.spec))
@@ -140,8 +165,8 @@ def _explained_to(
     lines = Lines(out, asked)
     lines.open()
     rows: list[tuple[int, Any]] = []
-    for place, a in _explained(model, explainer, inputs, target, seed, as_json, lines.done):
-        rows.append((place, _attribution_json(inputs[place][0], a, model.labels)))
+    for place, one in _explained(model, explainer, inputs, target, seed, as_json, lines.done):
+        rows.append((place, _attribution_json(inputs[place][0], *one, model.labels)))
         if len(rows) >= KEPT_AT_A_TIME:
             lines.add(rows)
             rows = []
@@ -149,13 +174,17 @@ def _explained_to(
     lines.finish()
 
 
-def _attribution_json(name: str, a: Any, labels: tuple[str, ...]) -> dict[str, Any]:
+def _attribution_json(
+    name: str, a: Any, probabilities: FloatArray, labels: tuple[str, ...]
+) -> dict[str, Any]:
     return finite(  # type: ignore[no-any-return]
         {
             "id": name,
             "text": a.input.text,
             "words": list(a.input.words),
             "spans": [list(span) for span in a.input.spans],
+            "answer": labels[int(probabilities.argmax())],
+            "probabilities": dict(zip(labels, probabilities.tolist(), strict=True)),
             "target": labels[a.target],
             "scores": [float(s) for s in a.scores],
             "base_value": a.base_value,

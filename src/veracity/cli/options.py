@@ -21,8 +21,9 @@ DataSource = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="A corpus such as rotten_tomatoes or made_reviews(n=500), or a file: CSV, TSV, JSON "
-        "lines, Parquet (.gz too), or a folder written by the datasets library.",
+        help="A corpus such as rotten_tomatoes or made_reviews(n=500), or a file: CSV, TSV (or "
+        "any table with , ; | or tabs), JSON lines, Parquet (.gz too), or a folder written by the "
+        "datasets library.",
     ),
 ]
 ColumnsOption = Annotated[
@@ -75,7 +76,20 @@ AllowUnpickle = Annotated[
     typer.Option("--allow-unpickle", help="Load pickled models, which can run any code."),
 ]
 Budget = Annotated[
-    int | None, typer.Option(min=0, help="For a URL: at most so many texts are sent in all.")
+    int | None,
+    typer.Option(
+        min=0,
+        help="For a URL: at most so many texts are sent in all; texts and samples are chosen to "
+        "fit.",
+    ),
+]
+Header = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--header",
+        help="For a URL: a header such as 'Authorization: Bearer $TOKEN', with $TOKEN taken from "
+        "the environment ($$ is a dollar sign); may be repeated.",
+    ),
 ]
 Timeout = Annotated[float, typer.Option(help="For a URL: seconds to wait for an answer.")]
 BatchSize = Annotated[int, typer.Option(min=1, help="For a URL: texts per request.")]

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
+import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from string import Template
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from ..core.errors import DataError, PluginError
@@ -16,6 +19,7 @@ from .options import (
     BatchSize,
     Budget,
     ColumnsOption,
+    Header,
     Labels,
     Language,
     Layout,
@@ -23,6 +27,7 @@ from .options import (
     SkipBad,
     Timeout,
 )
+from .showing import without_secrets
 
 if TYPE_CHECKING:
     from ..auditing.learning import Reading
@@ -73,11 +78,51 @@ class ModelOptions:
     budget: Budget = None
     timeout: Timeout = 30.0
     batch_size: BatchSize = 32
+    header: Header = None
+
+    def source(self, source: str) -> str:
+        """A model as another command would name it, without what opens it."""
+        trusted = " --allow-unpickle" if self.allow_unpickle else ""
+        return f"{shlex.quote(without_secrets(source))}{trusted}"
 
     def model(self, source: str, labels: str, *, cache: Path | None = None) -> Classifier:
         from ..models import load_model
 
-        return load_model(source, labels=label_list(labels), cache=cache, **asdict(self))
+        return load_model(
+            source,
+            labels=label_list(labels),
+            cache=cache,
+            allow_unpickle=self.allow_unpickle,
+            budget=self.budget,
+            timeout=self.timeout,
+            batch_size=self.batch_size,
+            headers=headers(self.header or []),
+        )
+
+
+def headers(lines: list[str]) -> dict[str, str]:
+    """`Name: value` with variables of the environment put in; no message repeats a value."""
+    found = {}
+    for line in lines:
+        name, colon, value = line.partition(":")
+        if not colon:
+            raise PluginError(
+                "expected --header to be a name, a colon and a value, such as "
+                "'Authorization: Bearer $TOKEN'; got one without a colon"
+            )
+        try:
+            found[name.strip()] = Template(value.strip()).substitute(os.environ).strip()
+        except KeyError as missing:
+            raise PluginError(
+                f"--header {name.strip()} names the variable {missing.args[0]}, which is not set "
+                "in the environment. Export it, or write $$ for a dollar sign"
+            ) from None
+        except ValueError:
+            raise PluginError(
+                f"--header {name.strip()} holds a dollar sign that begins no variable's name. "
+                "Write $$ for a dollar sign"
+            ) from None
+    return found
 
 
 GROUPS = (FileOptions, ModelOptions)
@@ -146,18 +191,6 @@ def short_names(sources: list[str]) -> dict[str, str]:
             name, number = f"{base}-{number}", number + 1
         named[name] = source
     return named
-
-
-def wanted_target(target: str, labels: tuple[str, ...]) -> str | int:
-    from ..core.plugins import nearest
-
-    if target == "predicted":
-        return target
-    if target in labels:
-        return labels.index(target)
-    if target.isdecimal() and int(target) < len(labels):
-        return int(target)
-    raise PluginError(f"no label is called {target!r}: {nearest(target, labels)}")
 
 
 def numbers(option: str, text: str) -> tuple[float, ...]:

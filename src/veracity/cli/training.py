@@ -31,7 +31,7 @@ def demo(
 
     with Bars(as_json) as bars:
         audit = run_demo(out, sentences=sentences, workers=workers, watch=bars.watch)
-        report = write_report(audit.run)
+        report = write_report(audit.run, conclusions=audit.conclusions)
     tell_audit(audit, report, as_json)
 
 

@@ -81,6 +81,7 @@ def robustness(
             out=folder,
             seed=seed,
             workers=workers,
+            extras=False,
             watch=lambda progress: shown.watch("robustness", progress),
         ).run
     found = {name: robustness_of(run, name) for name in run.models}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Literal
 
@@ -68,6 +68,8 @@ class Fragment:
     positions: tuple[int, ...]
     score: float  # signed as the words' scores are: positive supports the target
     kind: Kind = "evidence"
+    words: tuple[str, ...] = field(default=(), compare=False)
+    """As they stand in the text; `evidence` fills them in, so that methods need not."""
 
 
 def spans_of(n: int, widths: Sequence[int]) -> list[Span]:
@@ -102,7 +104,11 @@ def distinct_words(owner: IntArray, coefficients: FloatArray) -> tuple[Fragment,
 
 @dataclass(frozen=True)
 class Attribution:
-    """How much each feature of an input speaks for one label (SPEC 0.2, 0.3)."""
+    """How much each feature of an input speaks for one label (SPEC 0.2, 0.3).
+
+    `output_value` is what the scores share out and `base_value` where that starts, in the method's
+    own unit: a probability or its log-odds where words are hidden, a logit for gradients; NaN for
+    methods that have none."""
 
     input: Text
     target: int
@@ -145,7 +151,7 @@ class Attribution:
 
     def _pieces(self, kind: Kind, m: int, unit: Unit | None, any_sign: bool) -> list[Fragment]:
         if self.fragments is not None and unit in (None, self.level):
-            return [f for f in self.fragments if f.kind == kind][:m]
+            return [self._with_words(f) for f in self.fragments if f.kind == kind][:m]
         spans = spans_of(len(self.scores), WIDTHS if unit == "ngram" else (1,))
         sums = np.array([self.scores[start:stop].sum() for start, stop in spans])
         largest = np.abs(self.scores).max(initial=0.0)
@@ -153,9 +159,14 @@ class Attribution:
         order = np.argsort(-strengths, kind="stable")  # ties: smaller start, then smaller width
         ordered = (spans[i] for i in order if any_sign or strengths[i] > 0)
         return [
-            Fragment(tuple(range(start, stop)), float(self.scores[start:stop].sum()), kind)
+            self._with_words(
+                Fragment(tuple(range(start, stop)), float(self.scores[start:stop].sum()), kind)
+            )
             for start, stop in without_overlap(ordered)[:m]
         ]
+
+    def _with_words(self, fragment: Fragment) -> Fragment:
+        return replace(fragment, words=tuple(self.input.words[i] for i in fragment.positions))
 
     def strengths(self) -> FloatArray:
         """Scores scaled to [-1, 1] within the text, for showing."""

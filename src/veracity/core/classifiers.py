@@ -147,8 +147,7 @@ class Convolutional(Differentiable, Protocol):
 class Cutting(Classifier, Protocol):
     """Reads only so many words of a text; what stands behind them decides nothing."""
 
-    @property
-    def most_words(self) -> int | None: ...  # None where all are read
+    def words_read(self, inputs: Sequence[Text]) -> list[int]: ...  # of each text
 
 
 ABILITIES: dict[str, type] = {

@@ -13,6 +13,10 @@ class ModelError(VeracityError):
     """A model that cannot be loaded, lacks an ability, or answers nonsense."""
 
 
+class BudgetSpent(ModelError):
+    """A model that may not be asked any more; what it answered is kept."""
+
+
 class PluginError(VeracityError):
     """A name or a setting that no plug-in answers to."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
@@ -12,11 +12,18 @@ import numpy as np
 from .attributions import Attribution
 from .changes import DECOY, MANIPULATION, PLANTED
 from .classifiers import Classifier
-from .examples import Example
+from .examples import Dataset, Example
 from .inputs import BoolArray, FloatArray, Hiding
 from .plugins import Plugin
 
 Row = Mapping[str, float]
+
+Quality = Literal["faithfulness", "plausibility", "stability"]
+"""What a test speaks of: whether an explanation is true of the model, whether people would give it,
+or whether it stays when little changes."""
+
+Twins = bool | Literal["kept", "changed"]
+"""None of them, all, or those whose label is that of the original, or is another."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +41,14 @@ class Case:
     """Explains the input once more, by the same method with the same random numbers."""
 
     @property
+    def answer(self) -> int:
+        """The label that the model gives to the whole input."""
+        return int(np.argmax(self.probabilities))
+
+    @property
     def right(self) -> bool:
         """Whether the model answers the label of the example."""
-        return int(np.argmax(self.probabilities)) == self.example.label
+        return self.answer == self.example.label
 
 
 @dataclass(frozen=True)
@@ -64,8 +76,8 @@ class Metric(Plugin, ABC):
     of_model: ClassVar[bool] = False
     """True when the explanation plays no part: then it is computed once per model."""
 
-    of_pairs: ClassVar[bool] = False
-    """True when twins are compared with their originals: without pairs it is not defined."""
+    of_pairs: ClassVar[Twins] = False
+    """Which twins are compared with their originals, if any: without pairs it is not defined."""
 
     of_labels: ClassVar[bool] = False
     """True when it matters which label is right: without labels it is not defined."""
@@ -78,6 +90,29 @@ class Metric(Plugin, ABC):
         """The kind of truth masks without which the metric is not defined."""
         return None
 
+    def missing(self, data: Dataset) -> str:
+        """What the metric needs and these data lack, and what to do; nothing if they have it."""
+        if self.of_labels and not data.labelled:
+            return f"{self.spec} needs to know which label is right; {data.name} has none. Label it"
+        if self.of_pairs and not data.pairs:
+            return (
+                f"{self.spec} compares texts with their adversarial twins; {data.name} holds no "
+                "pair of them. Give originals their twins' ids in rel_ids, or twins their "
+                "original's in partner"
+            )
+        if self.truth_kind not in (None, *data.truth_kinds):
+            return (
+                f"{self.spec} needs examples with truth masks of the kind {self.truth_kind!r}; "
+                f"{data.name} has {', '.join(data.truth_kinds) or 'none'}. Choose with "
+                f"{self.plugin_name()}(truth=…)"
+            )
+        return ""
+
+    @property
+    def quality(self) -> Quality:
+        """What it speaks of; a method that is true of the model comes before one that pleases."""
+        return "faithfulness"
+
     @property
     def judged(self) -> Mapping[str, Quantity]:
         """The quantities as these settings read them."""
@@ -86,6 +121,11 @@ class Metric(Plugin, ABC):
     def variants(self, truth_kinds: Sequence[str]) -> tuple[Metric, ...]:
         """The settings under which it is run where nobody chose any, on data with such truths."""
         return (self,)
+
+    def cuts(self, n_features: int) -> frozenset[tuple[Hashable, ...]]:
+        """The maskings that it asks about in terms of a ranking of so many words, such as (way of
+        hiding, order, "without", 5); what two metrics name alike is asked once. By default none."""
+        return frozenset()
 
     def n_questions(self, n_features: int) -> int | None:
         """How many questions the explanation of a text of so many words costs at most; None where
@@ -111,6 +151,9 @@ class HidingMetric(Metric):
         other = Hiding.DELETE if self.hiding == Hiding.MASK else Hiding.MASK
         return (self, replace(self, hiding=other))  # type: ignore[type-var]
 
+    def n_questions(self, n_features: int) -> int | None:
+        return len(self.cuts(n_features)) or None
+
 
 @dataclass(frozen=True)
 class TruthMetric(Metric):
@@ -127,6 +170,10 @@ class TruthMetric(Metric):
     @property
     def truth_kind(self) -> str | None:
         return self.truth
+
+    @property
+    def quality(self) -> Quality:
+        return "faithfulness" if self.truth in (PLANTED, DECOY) else "plausibility"
 
     def variants(self, truth_kinds: Sequence[str]) -> tuple[Metric, ...]:
         kinds = [kind for kind in self.usual_truths if kind in truth_kinds]

@@ -12,16 +12,20 @@ import math
 import os
 import pkgutil
 import re
+import sys
+import traceback
 import types
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
-from .errors import PluginError
+from .errors import PluginError, VeracityError
 
 PLUGIN_FOLDERS = "VERACITY_PLUGINS"
 """Folders of other people's plug-ins, each with subfolders such as `explainers` and `metrics`."""
@@ -147,9 +151,11 @@ class Registry(Generic[T]):
             raise PluginError(f"no {self.kind} is called {name!r}: {nearest(name, self.names())}")
         for entry in self._entry_points():
             if entry.name == name:
-                found: type[T] = entry.load()
+                with blamed(name, entry.value):
+                    found: type[T] = entry.load()
                 return found
-        module = importlib.import_module(f"{self.package}.{name}")
+        with blamed(name, self._file(name)):
+            module = importlib.import_module(f"{self.package}.{name}")
         classes: list[Any] = [
             c
             for c in vars(module).values()
@@ -181,13 +187,20 @@ class Registry(Generic[T]):
         values = _in_profile(cls, named) | values
         check_settings(cls, values)
         try:
-            hints = typing.get_type_hints(cls)
-            return cls(**{k: _as_hinted(v, hints[k]) for k, v in values.items()})
+            with blamed(name, _file_of(cls), told=ValueError):
+                hints = typing.get_type_hints(cls)
+                return cls(**{k: _as_hinted(v, hints[k]) for k, v in values.items()})
         except ValueError as error:
             raise PluginError(f"{spec}: {error}") from None
 
     def _entry_points(self) -> Any:
         return _registered(self.package)
+
+    def _file(self, name: str) -> str:
+        """Where a module of this name would be read from."""
+        folders = importlib.import_module(self.package).__path__
+        found = (Path(folder) / f"{name}.py" for folder in folders)
+        return str(next((path for path in found if path.exists()), name))
 
 
 @functools.cache
@@ -262,10 +275,80 @@ def _readable(hint: Any) -> str:
     return hint.__name__ if inspect.isclass(hint) and not typing.get_args(hint) else str(hint)
 
 
+PACKAGE = Path(__file__).resolve().parents[1]
+
+
+def blamed_on(plugin: Plugin) -> AbstractContextManager[None]:
+    """For the time that a plug-in does its work: see `blamed`."""
+    return blamed(plugin.spec, _file_of(type(plugin)))
+
+
+def _file_of(cls: type) -> str:
+    return getattr(sys.modules.get(cls.__module__), "__file__", None) or ""
+
+
+@contextmanager
+def blamed(name: str, file: str, *, told: type[Exception] = VeracityError) -> Iterator[None]:
+    """What somebody else's plug-in raises is told under its name; what ours raise is our bug, and
+    what is a sentence to the user already is left as it is."""
+    try:
+        yield
+    except (VeracityError, MemoryError, told):
+        raise
+    except Exception as error:
+        if file and Path(file).resolve().is_relative_to(PACKAGE):
+            raise
+        raise PluginError(
+            f"the plug-in {name}{_place(error, file)} raised {type(error).__name__}: {error}. Mend "
+            "it there, or leave it out; --debug shows how it came to that"
+        ) from error
+
+
+def _place(error: Exception, file: str) -> str:
+    """The file and the last line of it that the error went through."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f" ({error.filename}, line {error.lineno})"
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [f.lineno for f in frames if f.filename == file]
+    return f" ({file}, line {lines[-1]})" if lines else f" ({file})" if file else ""
+
+
 def plugin_path(own: Iterable[str], kind: str) -> list[str]:
     """A plug-in package's own folder and the folders that users added for this kind."""
-    added = os.environ.get(PLUGIN_FOLDERS, "").split(os.pathsep)
-    return [*own, *(str(Path(folder) / kind) for folder in added if folder)]
+    added = os.environ.get(PLUGIN_FOLDERS, "")
+    _check_folders(added)
+    return [*own, *(str(Path(folder) / kind) for folder in added.split(os.pathsep) if folder)]
+
+
+KINDS = (
+    "explainers",
+    "metrics",
+    "changes",
+    "corpora",
+    "formats",
+    "architectures",
+    "truths",
+    "recipes",
+)
+"""What a folder of plug-ins may hold, each kind in a subfolder of its own."""
+
+
+@functools.cache
+def _check_folders(added: str) -> None:
+    """Told once: a misspelt folder would only show as a method that nobody knows."""
+    for folder in filter(None, added.split(os.pathsep)):
+        if not Path(folder).is_dir():
+            warnings.warn(
+                f"{PLUGIN_FOLDERS} names {folder}, which is not there: expected a folder with "
+                f"subfolders such as {', '.join(KINDS[:2])}",
+                stacklevel=2,
+            )
+        elif not any((Path(folder) / kind).is_dir() for kind in KINDS):
+            warnings.warn(
+                f"{PLUGIN_FOLDERS} names {folder}, which holds no plug-ins: expected one of the "
+                f"subfolders {', '.join(KINDS)}",
+                stacklevel=2,
+            )
 
 
 @functools.cache

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from .corpora import corpora
 from .documents import read_source
 from .format import check_ending, write_rows
 from .formats import PLAIN, as_records, formats
+from .in_memory import table_of
 from .readers import Columns, Row, Table
 from .records import Fault, Records, read_records, write_records
 from .splits import PARTS, Splits, given_parts, leaks, normalised, sampled, split
@@ -27,6 +28,7 @@ from .words import is_chinese, read_text, text_of_tokens
 __all__ = [
     "Columns",
     "Fault",
+    "Source",
     "Splits",
     "check_ending",
     "corpora",
@@ -46,11 +48,18 @@ __all__ = [
 SHOWN_FAULTS = 3
 DEFAULT_COLUMNS = Columns()
 
+Source: TypeAlias = str | Path | Dataset | Iterable[Any]
+"""A file, a folder, a corpus, or what a program holds: texts, records, a pandas DataFrame, a
+Dataset of the datasets library."""
+
+ColumnNames: TypeAlias = Columns | Mapping[str, str] | str
+"""`Columns(text="review")`, `{"text": "review"}` or `"text=review"`."""
+
 
 def load_data(
-    source: str | Path | Dataset,
+    source: Source,
     *,
-    columns: Columns = DEFAULT_COLUMNS,
+    columns: ColumnNames = DEFAULT_COLUMNS,
     labels: Sequence[str] | None = None,
     language: str = "auto",
     max_words: int = 5000,
@@ -58,34 +67,39 @@ def load_data(
     seed: int = 0,
     layout: str = "auto",
 ) -> Dataset:
-    """Examples from a file, a folder, a corpus such as `made_reviews(n=500)`, or as they are."""
-    found = _found(source, columns, labels, language, max_words, seed, layout)
+    """Examples from a file, a folder, a corpus such as `made_reviews(n=500)`, a list of texts or of
+    records, a DataFrame, a dataset of the datasets library, or as they are."""
+    found = _found(source, Columns.of(columns), labels, language, max_words, seed, layout)
+    of_file = isinstance(source, str | Path)
+    name = source if of_file else found.dataset.name
+    where = "" if of_file else " (a line is a row, counted from 1)"
+    all_of_them = f"veracity data validate {name}" if of_file else "veracity.data.validate(…)"
     errors = [fault for fault in found.faults if fault.severity == "error"]
     bad = len({fault.line for fault in errors})
     if errors and not skip_bad:
         shown = "\n".join(f"  {fault}" for fault in errors[:SHOWN_FAULTS])
         raise DataError(
-            f"{source}: {bad} of {found.rows} rows are faulty, first:"
-            f"\n{shown}\nSee them all with: veracity data validate {source}\n"
+            f"{name}: {bad} of {found.rows} rows are faulty{where}, first:"
+            f"\n{shown}\nSee them all with: {all_of_them}\n"
             "or leave them out with --skip-bad (skip_bad=True)"
         )
     if not len(found.dataset):
-        raise DataError(f"{source}: expected at least one usable row, got none")
+        raise DataError(f"{name}: expected at least one usable row, got none")
     told = [f"{bad} faulty rows are left out, first: {errors[0]}"] if errors else []
     if others := found.left_out:
         told.append(f"{len(others)} other rows are left out, first: {others[0]}")
     if told:
         warnings.warn(
-            f"{source}: {'; '.join(told)}. See them all with: veracity data validate {source}",
+            f"{name}: {'; '.join(told)}. See them all with: {all_of_them}",
             stacklevel=2,
         )
     return found.dataset
 
 
 def validate(
-    source: str | Path | Dataset,
+    source: Source,
     *,
-    columns: Columns = DEFAULT_COLUMNS,
+    columns: ColumnNames = DEFAULT_COLUMNS,
     labels: Sequence[str] | None = None,
     language: str = "auto",
     max_words: int = 5000,
@@ -94,7 +108,7 @@ def validate(
     layout: str = "auto",
 ) -> tuple[Dataset | None, list[Fault]]:
     """Every fault with its line, and the dataset as `load_data` would give it, if it would."""
-    found = _found(source, columns, labels, language, max_words, seed, layout)
+    found = _found(source, Columns.of(columns), labels, language, max_words, seed, layout)
     faults = [*found.faults, *_leak_warnings(found), *_language_warnings(found)]
     blocked = not skip_bad and any(fault.severity == "error" for fault in faults)
     usable = len(found.dataset) > 0 and not blocked
@@ -184,7 +198,7 @@ def describe(dataset: Dataset) -> dict[str, Any]:
 
 
 def _found(
-    source: str | Path | Dataset,
+    source: Source,
     columns: Columns,
     labels: Sequence[str] | None,
     language: str,
@@ -192,34 +206,47 @@ def _found(
     seed: int,
     layout: str,
 ) -> Records:
-    if not isinstance(source, Dataset) and Path(source).exists():
+    if isinstance(source, str | Path) and Path(source).exists():
         path = Path(source)
-        table = read_source(path)
-        if not table.rows:
-            raise DataError(f"{path} holds no rows: expected at least one")
-        if columns == DEFAULT_COLUMNS:
-            table = as_records(table, layout, str(path))
-        elif layout not in PLAIN:
+        table, where = read_source(path), str(path)
+        name = re.sub(r"\.gz$", "", path.resolve().name, flags=re.IGNORECASE).rsplit(".", 1)[0]
+    elif isinstance(source, str | Path | Dataset):
+        dataset = source if isinstance(source, Dataset) else _corpus(str(source), seed)
+        if labels is not None and tuple(labels) != dataset.labels:
             raise DataError(
-                f"{path}: expected --columns or --layout, not both: {layout} names its columns"
+                f"{dataset.name} has the labels {', '.join(dataset.labels)}; got "
+                f"{', '.join(labels)}: leave labels out, they are for files"
             )
-        if table.columns or not all(row.fault for row in table.rows):
-            columns.check(table.columns, str(path))
-        return read_records(
-            table,
-            columns,
-            name=re.sub(r"\.gz$", "", path.resolve().name, flags=re.IGNORECASE).rsplit(".", 1)[0],
-            labels=labels,
-            language=language,
-            max_words=max_words,
-        )
-    dataset = source if isinstance(source, Dataset) else _corpus(str(source), seed)
-    if labels is not None and tuple(labels) != dataset.labels:
+        return Records(dataset, {}, ())
+    else:
+        table, name = table_of(source)
+        where = f"the {name}"
+        if name == "texts":
+            columns = _of_texts(columns, labels)
+    if not table.rows:
+        raise DataError(f"{where} holds no rows: expected at least one")
+    if columns == DEFAULT_COLUMNS:
+        table = as_records(table, layout, where)
+    elif layout not in PLAIN:
         raise DataError(
-            f"{dataset.name} has the labels {', '.join(dataset.labels)}; got "
-            f"{', '.join(labels)}: leave labels out, they are for files"
+            f"{where}: expected --columns or --layout, not both: {layout} names its columns"
         )
-    return Records(dataset, {}, ())
+    if table.columns or not all(row.fault for row in table.rows):
+        columns.check(table.columns, where)
+    return read_records(
+        table, columns, name=name, labels=labels, language=language, max_words=max_words
+    )
+
+
+def _of_texts(columns: Columns, labels: Sequence[str] | None) -> Columns:
+    """Texts alone are unlabelled; names of labels beside them are most likely meant as labels."""
+    if labels is not None:
+        raise DataError(
+            "expected labels with records only: they are names in the order of numbers, and texts "
+            "have no number. To give each text its label, give records such as "
+            "{'text': …, 'label': …}"
+        )
+    return replace(columns, label="")
 
 
 def _corpus(spec: str, seed: int) -> Dataset:

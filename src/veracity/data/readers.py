@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import dataclasses
 import gzip
@@ -9,16 +10,20 @@ import io
 import json
 import zlib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from ..core.errors import DataError
 from ..core.plugins import nearest
 
-FORMATS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
+FORMATS = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", ".parquet")
+DELIMITERS = {",": ".csv", "\t": ".tsv", ";": "", "|": ""}
+"""What may stand between the fields of a table, and where it does if the header does not tell."""
+SNIFFED = 200_000
+"""Characters from which the sign between fields is told."""
 MAX_FIELD = 10_000_000
 """Characters in one field of a table: far above any text, far below what fills a machine."""
 
@@ -46,18 +51,34 @@ class Columns:
     labels: str = "labels"
 
     @classmethod
-    def parse(cls, text: str) -> Self:
+    def parse(cls, text: str) -> Columns:
         """`text=review,label=stars`, as it is written on the command line."""
-        known = [f.name for f in dataclasses.fields(cls)]
         chosen: dict[str, str] = {}
+        faults = []
         for part in filter(None, map(str.strip, text.split(","))):
             field, equals, column = map(str.strip, part.partition("="))
             if not equals:
-                raise DataError(f"expected columns such as text=review,label=stars; got {part!r}")
-            if field not in known:
-                raise DataError(f"a record has no field {field!r}: {nearest(field, known)}")
-            chosen[field] = column
-        return cls(**chosen)
+                faults.append(f"expected columns such as text=review,label=stars; got {part!r}")
+            elif field in chosen:
+                faults.append(f"the {field} is in {chosen[field]!r} or in {column!r}: say one")
+            else:
+                chosen[field] = column
+        return cls.of(chosen, faults)
+
+    @classmethod
+    def of(cls, given: Columns | Mapping[str, str] | str, faults: Sequence[str] = ()) -> Columns:
+        """Names of columns as a program may give them; all that is wrong is told at once."""
+        if isinstance(given, Columns):
+            return given
+        if isinstance(given, str):
+            return cls.parse(given)
+        known = [f.name for f in dataclasses.fields(cls)]
+        unknown = [
+            f"a record has no field {k!r}: {nearest(k, known)}" for k in given.keys() - known
+        ]
+        if told := [*faults, *sorted(unknown)]:
+            raise DataError("; ".join(told))
+        return cls(**given)
 
     def check(self, seen: tuple[str, ...], where: str) -> None:
         """Text (or tokens), label and every column that was asked for must be there; a label column
@@ -67,17 +88,24 @@ class Columns:
             for f in dataclasses.fields(self)
             if getattr(self, f.name) != f.default and getattr(self, f.name)
         }
-        needed = {"label": self.label, **asked} if self.label else asked
-        if self.tokens not in seen:
-            needed["text"] = self.text
-        for field, column in needed.items():
-            if column not in seen:
-                none = ", or say label= if nobody labelled the texts" if field == "label" else ""
-                raise DataError(
-                    f"{where}: expected a column {column!r} for the {field}; columns seen: "
-                    f"{', '.join(seen) or 'none'}. Name yours with --columns {field}=… "
-                    f"(columns=Columns({field}=…)){none}; {nearest(column, seen)}"
-                )
+        needed = {} if self.tokens in seen else {"text": self.text}
+        needed |= {"label": self.label, **asked} if self.label else asked
+        missing = {f: column for f, column in needed.items() if column not in seen}
+        if not missing:
+            return
+        wanted = " and ".join(f"a column {column!r} for the {f}" for f, column in missing.items())
+        none = ", or say label= if nobody labelled the texts" if "label" in missing else ""
+        hints = " ".join(
+            hint if len(missing) == 1 else f"{column!r}: {hint}"
+            for column in missing.values()
+            if (hint := nearest(column, seen)).startswith("did") or len(missing) == 1
+        )
+        raise DataError(
+            f"{where}: expected {wanted}; columns seen: {', '.join(seen) or 'none'}. Name yours "
+            f"with --columns {','.join(f'{f}=…' for f in missing)} "
+            f"(columns={{{', '.join(f'{f!r}: …' for f in missing)}}}){none}"
+            f"{'; ' if hints else ''}{hints}"
+        )
 
 
 @dataclass(frozen=True)
@@ -113,10 +141,8 @@ def read_table(path: Path) -> Table:
     if ending == ".parquet":
         return _parquet(path)
     text = _decoded(_content(path, packed), path)
-    if ending == ".csv":
-        return _delimited(_records(text, path), path)
-    if ending == ".tsv":
-        return _delimited(_tab_separated(text, path), path)
+    if ending in (".csv", ".tsv", ".txt"):
+        return _delimited(_separated(text, path, _delimiter(text, ending)), path)
     return _of_objects(_json_list(text, path) if ending == ".json" else _json_lines(text))
 
 
@@ -130,14 +156,41 @@ def _content(path: Path, packed: bool) -> bytes:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from None
 
 
+_MARKS = {  # the longer first: one begins with the other
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+
+
+def _encoding(content: bytes) -> str:
+    """As its mark tells; without one UTF-8, unless every other byte is zero."""
+    for mark, name in _MARKS.items():
+        if content.startswith(mark):
+            return name
+    start = content[:1000]
+    for name, zeros in (("utf-16-le", start[1::2]), ("utf-16-be", start[::2])):
+        if zeros.count(0) > 0.5 * len(zeros) and start.count(0) < 0.75 * len(start):
+            return name
+    return "utf-8-sig"
+
+
 def _decoded(content: bytes, path: Path) -> str:
+    encoding = _encoding(content)
     try:
-        return content.decode("utf-8-sig")
+        return content.decode(encoding)
     except UnicodeDecodeError as error:
+        if encoding != "utf-8-sig":
+            raise DataError(
+                f"{path}: expected {encoding.upper()}, as its first bytes say, but it breaks off "
+                f"at byte {error.start}; save the file again, as UTF-8"
+            ) from None
         line = content.count(b"\n", 0, error.start) + 1
         raise DataError(
             f"{path}: expected UTF-8, but byte {content[error.start]:#04x} at position "
-            f"{error.start} (line {line}) is not; save the file as UTF-8"
+            f"{error.start} (line {line}) is not; save the file as UTF-8 (UTF-16 is read too). In "
+            f"Western Europe this is often Windows-1252: iconv -f WINDOWS-1252 -t UTF-8 {path.name}"
         ) from None
 
 
@@ -171,6 +224,22 @@ def _records(text: str, path: Path, delimiter: str = ",") -> list[Record]:
     return records
 
 
+def _delimiter(text: str, ending: str) -> str:
+    """What cuts the header into most of the rows' fields; the ending tells where that is open."""
+
+    def fit(sign: str) -> tuple[int, bool]:
+        reader = csv.reader(io.StringIO(text[:SNIFFED], newline=""), delimiter=sign)
+        header, *rows = [len(fields) for fields in reader if fields] or [0]
+        return rows.count(header) if header > 1 else -1, DELIMITERS[sign] == ending
+
+    with _field_limit():
+        return max(DELIMITERS, key=fit)
+
+
+def _separated(text: str, path: Path, delimiter: str) -> list[Record]:
+    return _tab_separated(text, path) if delimiter == "\t" else _records(text, path, delimiter)
+
+
 def _tab_separated(text: str, path: Path) -> list[Record]:
     """Quotes are quoting where that fits every record; else they are part of the text."""
     lines = text.replace("\r\n", "\n").split("\n")
@@ -187,9 +256,12 @@ def _tab_separated(text: str, path: Path) -> list[Record]:
 def _delimited(records: list[Record], path: Path) -> Table:
     if not records:
         raise DataError(f"{path} is empty: expected a header row with the names of the columns")
-    header = records[0][1]
-    if len(set(header)) < len(header):
-        raise DataError(f"{path}: expected every column to have its own name; got {header}")
+    header = [name.strip() for name in records[0][1]]
+    if twice := sorted({name for name in header if header.count(name) > 1}):
+        raise DataError(
+            f"{path}: expected every column to have its own name; {', '.join(map(repr, twice))} "
+            f"stands there more than once in {', '.join(header)}. Rename the others"
+        )
     rows = []
     for line, fields in records[1:]:
         fault = ""
@@ -245,10 +317,11 @@ def _parquet(path: Path) -> Table:
         features = about["info"]["features"]
     except (ValueError, KeyError, TypeError):
         features = {}
-    return Table(tuple(table.column_names), tuple(_arrow_rows(table, features, None, 0)))
+    return Table(tuple(table.column_names), tuple(arrow_rows(table, features, None, 0)))
 
 
-def _arrow_rows(table: Any, features: Any, split: str | None, before: int) -> Iterator[Row]:
+def arrow_rows(table: Any, features: Any, split: str | None, before: int) -> Iterator[Row]:
+    """Rows of an Arrow table with the names of labels that its features number."""
     names = {
         column: feature.get("names", ())
         for column, feature in (features.items() if isinstance(features, dict) else ())
@@ -284,7 +357,7 @@ def _folder(path: Path) -> Table:
         for part in state["_data_files"]:
             table = _arrow(path / name / Path(str(part["filename"])).name)
             columns |= dict.fromkeys([*table.column_names, *(["split"] if split else [])])
-            rows += _arrow_rows(table, features, split, len(rows))
+            rows += arrow_rows(table, features, split, len(rows))
     return Table(tuple(columns), tuple(rows))
 
 

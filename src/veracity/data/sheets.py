@@ -86,7 +86,7 @@ def read_sheet(sheet: Sheet, folder: Path, *, turn: int = 1, empty: bool = False
     if lacking:
         raise DataError(
             f"{path}: expected the columns {', '.join(sheet.columns)}; {', '.join(lacking)} is "
-            "missing. Save the sheet with all its columns, separated by commas"
+            "missing. Save the sheet with all its columns"
         )
     faults = [f"line {row.line}: {row.fault}" for row in table.rows if row.fault]
     told(faults, sheet, folder, turn=turn)

@@ -165,11 +165,11 @@ def contributions(
 ) -> list[PathGradient]:
     """Embeddings and their multipliers, against a reference whose words are zero (SPEC 3.7)."""
 
-    def one_batch(embedded: Embedded, wanted: Sequence[int]) -> list[Tensor]:
+    def one_batch(embedded: Embedded, wanted: Sequence[int]) -> tuple[Tensor, list[Tensor]]:
         rules = Differences()
         _, base = followed(model, embedded.with_values(without_words(embedded)), wanted, rules)
         rules.place = 0
-        gradient, output = followed(model, embedded, wanted, rules)
-        return [gradient, torch.stack([base, output], dim=1)]
+        gradient, own = followed(model, embedded, wanted, rules)
+        return gradient, [base, own]
 
     return in_batches(model, inputs, targets, one_batch, passes=2)

@@ -11,8 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.classifiers import Differentiable, Embedded, Stretching
+from ..core.errors import ModelError
 from ..core.inputs import Alignment, FloatArray, Text
+from .asking import checked
 from .batches import by_length
+from .memory import recalled
 from .tally import asked
 
 if TYPE_CHECKING:
@@ -23,6 +26,9 @@ Norm = Literal["l2", "l1", "max_abs"]
 
 WORDS_AT_ONCE = 1024
 """How many padded words are followed back at a time: more leave the processor's cache."""
+
+SAME_ANSWER = 1e-3
+"""Probabilities nearer than this are one answer: batches and precisions round differently."""
 
 NUMBERS_AT_ONCE = 2_000_000
 """How many units of all points together a short cut may hold."""
@@ -89,10 +95,9 @@ def path_gradients(
         for batch in by_length([t.n_features * count for t in inputs], WORDS_AT_ONCE):
             embedded = model.embed([inputs[i] for i in batch])
             wanted = [targets[i] for i in batch]
-            if isinstance(model, Stretching):
-                results = _stretch(model, embedded, wanted, at[batch], shares[batch], output)
-            else:
-                results = _walk(model, embedded, wanted, at[batch], shares[batch], output)
+            way = _stretch if isinstance(model, Stretching) else _walk
+            results, ends = way(model, embedded, wanted, at[batch], shares[batch], output)
+            check_answers(model, [inputs[i] for i in batch], ends)
             found.update(zip(batch, results, strict=True))
     asked(len(inputs) * count)
     return [found[i] for i in range(len(inputs))]
@@ -105,15 +110,17 @@ def _walk(
     points: FloatArray,
     weights: FloatArray,
     output: Output,
-) -> list[PathGradient]:
-    """The plain way: a pass through the whole model for every point."""
+) -> tuple[list[PathGradient], Tensor]:
+    """The plain way: a pass through the whole model for every point. Also the logits at the ends of
+    the paths, as far as they were reached."""
     import torch
 
     end = embedded.values.detach()
     start = without_words(embedded)
     batch, pieces, _ = end.shape
-    total = torch.zeros(end.shape, dtype=torch.float64)
+    total = torch.zeros(end.shape, dtype=torch.float64, device="cpu")
     outputs = np.zeros(points.shape)
+    ends = end.new_full((batch, len(model.labels)), torch.nan)
     step = max(1, WORDS_AT_ONCE // max(1, batch * pieces))
     weightless = np.all(weights == 0, axis=0)
     for columns in _runs(weightless, step):
@@ -124,18 +131,66 @@ def _walk(
         here = origin + alpha * (many.values - origin)
         if weightless[columns[0]]:
             with torch.no_grad():
-                chosen = chosen_output(model.logits(many.with_values(here)), targets, output)
-            outputs[:, columns] = chosen.cpu().double().reshape(batch, m).numpy()
+                logits = model.logits(many.with_values(here))
         else:
             at = here.requires_grad_(True)
-            by_point, outputs[:, columns] = _followed(model, many, at, targets, output)
+            by_point, logits = _followed(model, many, at, targets, output)
             total += torch.einsum("bmpd,bm->bpd", by_point, torch.from_numpy(weights[:, columns]))
+        outputs[:, columns] = _numbers(chosen_output(logits, targets, output)).reshape(batch, m)
+        ends = _reached(ends, logits, points[:, columns])
     difference = (end - start).cpu().double().numpy()
     gradients = total.numpy()
     return [
         PathGradient(difference[i], gradients[i], outputs[i], embedded.alignments[i])
         for i in range(batch)
-    ]
+    ], ends
+
+
+def _reached(ends: Tensor, logits: Tensor, points: FloatArray) -> Tensor:
+    """The logits at the texts themselves, where they are among these. points (batch, m)"""
+    import torch
+
+    there = torch.from_numpy(points == 1.0).to(ends.device)
+    rows = logits.detach().to(ends).reshape(*there.shape, -1)
+    last = rows.gather(1, there.byte().argmax(1)[:, None, None].expand(-1, 1, rows.shape[2]))
+    return torch.where(there.any(1)[:, None], last.squeeze(1), ends)
+
+
+def check_answers(model: Differentiable, inputs: Sequence[Text], logits: Tensor) -> None:
+    """What is explained is what the model answers, or a sentence that says it is not.
+
+    A model may read embeddings otherwise than texts: padding it knows by number only, say. Rows
+    that are not known are left out. logits (inputs, labels)
+    """
+    import torch
+
+    known = (~logits.isnan().any(dim=1)).nonzero().flatten().tolist()
+    texts = [inputs[i] for i in known]
+    if not texts:
+        return
+
+    def ask(places: list[int]) -> FloatArray:
+        return checked(model, model.probabilities([texts[i] for i in places]), len(places))
+
+    # not counted: to be explained, the answers were asked for before
+    answers = recalled(model, texts, ask, len(model.labels))
+    followed = _numbers(torch.softmax(logits.detach().double(), dim=-1))[known]
+    apart = np.abs(answers - followed).max(axis=1)
+    worst = int(apart.argmax())
+    if apart[worst] > max(SAME_ANSWER, 8 * torch.finfo(logits.dtype).eps):
+        label = int(np.abs(answers - followed)[worst].argmax())
+        raise ModelError(
+            f"expected the model's answer to {texts[worst].text[:60]!r} to be the same from its "
+            f"embeddings as from the text; {model.labels[label]} has {followed[worst, label]:.4f} "
+            f"from embeddings and {answers[worst, label]:.4f} from the text, so gradients would "
+            "explain another answer. Methods that only ask the model would work: occlusion, lime, "
+            "shap"
+        )
+
+
+def _numbers(values: Tensor) -> FloatArray:
+    found: FloatArray = values.detach().cpu().double().numpy()
+    return found
 
 
 def _runs(kind: NDArray[np.bool_], longest: int) -> Iterator[list[int]]:
@@ -160,7 +215,7 @@ def _stretch(
     points: FloatArray,
     weights: FloatArray,
     output: Output,
-) -> list[PathGradient]:
+) -> tuple[list[PathGradient], Tensor]:
     """The short cut: the first layer is passed once, only what follows it at every point."""
     import torch
 
@@ -170,6 +225,7 @@ def _stretch(
     batch, size = end.shape
     total = torch.zeros((batch, size), dtype=torch.float64, device=end.device)
     outputs = np.zeros(points.shape)
+    ends = end.new_full((batch, len(model.labels)), torch.nan)
     step = max(1, NUMBERS_AT_ONCE // max(1, batch * size))
     for first in range(0, points.shape[1], step):
         columns = slice(first, first + step)
@@ -181,13 +237,13 @@ def _stretch(
         (gradient,) = torch.autograd.grad(chosen.sum(), here)
         share = torch.from_numpy(weights[:, columns]).to(end.device)
         total += torch.einsum("bmu,bm->bu", gradient.double(), share)
-        outputs[:, columns] = chosen.detach().cpu().double().reshape(batch, m).numpy()
+        outputs[:, columns] = _numbers(chosen).reshape(batch, m)
+        ends = _reached(ends, logits, points[:, columns])
     (gradients,) = torch.autograd.grad((units * total.to(units)).sum(), values)
-    ends = values.detach().cpu().double().numpy()
-    slopes = gradients.cpu().double().numpy()
+    whole, slopes = _numbers(values), _numbers(gradients)
     return [
-        PathGradient(ends[i], slopes[i], outputs[i], embedded.alignments[i]) for i in range(batch)
-    ]
+        PathGradient(whole[i], slopes[i], outputs[i], embedded.alignments[i]) for i in range(batch)
+    ], ends
 
 
 def noisy_gradients(
@@ -202,10 +258,14 @@ def noisy_gradients(
     output: Output = "logit",
 ) -> list[NoisyGradient]:
     """Mean gradients over copies of each text, its words moved at random (SPEC 3.5)."""
+    import torch
+
     found: dict[int, NoisyGradient] = {}
     with evaluating(model):
         for batch in by_length([t.n_features * copies for t in inputs], WORDS_AT_ONCE):
             embedded = model.embed([inputs[i] for i in batch])
+            with torch.no_grad():
+                check_answers(model, [inputs[i] for i in batch], model.logits(embedded))
             wanted, own = [targets[i] for i in batch], [rngs[i] for i in batch]
             means = _around(model, embedded, wanted, own, copies, noise, absolute, output)
             rows = zip(means, embedded.alignments, strict=True)
@@ -233,7 +293,7 @@ def _around(
         for values, where in zip(point, words, strict=True)
     ]
     batch, pieces, size = point.shape
-    total = torch.zeros(point.shape, dtype=torch.float64)
+    total = torch.zeros(point.shape, dtype=torch.float64, device="cpu")
     step = max(1, WORDS_AT_ONCE // max(1, batch * pieces))
     for first in range(0, copies, step):
         m = min(step, copies - first)
@@ -259,15 +319,15 @@ def sizes(gradient: FloatArray, norm: Norm) -> FloatArray:
 
 def _followed(
     model: Differentiable, many: Embedded, at: Tensor, targets: Sequence[int], output: Output
-) -> tuple[Tensor, FloatArray]:
-    """Gradients (batch, times, pieces, size) and outputs (batch, times) at several points each."""
+) -> tuple[Tensor, Tensor]:
+    """Gradients (batch, times, pieces, size) and logits (batch * times, labels) at several points
+    of each text."""
     import torch
 
-    batch = len(targets)
-    chosen = chosen_output(model.logits(many.with_values(at)), targets, output)
-    (gradient,) = torch.autograd.grad(chosen.sum(), at)
-    outputs = chosen.detach().cpu().double().reshape(batch, -1).numpy()
-    return gradient.detach().cpu().double().reshape(batch, -1, *at.shape[1:]), outputs
+    logits = model.logits(many.with_values(at))
+    (gradient,) = torch.autograd.grad(chosen_output(logits, targets, output).sum(), at)
+    by_point = gradient.detach().cpu().double().reshape(len(targets), -1, *at.shape[1:])
+    return by_point, logits.detach()
 
 
 def chosen_output(logits: Tensor, targets: Sequence[int], output: Output = "logit") -> Tensor:

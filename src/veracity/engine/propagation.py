@@ -22,7 +22,7 @@ from ..core.classifiers import Differentiable, Embedded
 from ..core.errors import ModelError
 from ..core.inputs import Text
 from .batches import by_length
-from .gradients import PathGradient, chosen_output, evaluating, without_words
+from .gradients import PathGradient, check_answers, chosen_output, evaluating, without_words
 from .tally import asked
 
 Function = Callable[..., Any]
@@ -53,6 +53,11 @@ NAMES = {
     "__abs__": "abs",
 }
 """One name for what is spelt in several ways; a trailing underscore is taken off before."""
+
+FACTORS = ("mat1", "batch1", "other", "mat2", "batch2")
+"""What functions of two factors call them where they are given by name, in order."""
+
+NARROWING = ("float", "half", "bfloat16")
 
 CURVED = ("tanh", "gelu", "silu", "mish", "elu", "selu", "celu")
 BENT = ("leaky_relu", "hardtanh", "hardswish", "softshrink", "hardshrink")
@@ -132,8 +137,13 @@ class Propagation(TorchFunctionMode):
             return _precision(args[0])  # as which all numbers are read here
         in_place = name == "__setitem__" or (name.endswith("_") and not name.endswith("__"))
         given, named = _read(list(args), kwargs or {}, in_place)
-        if not any(map(is_signal, _tensors([given, named]))):
+        signal = next(filter(is_signal, _tensors([given, named])), None)
+        if signal is None:
             return func(*given, **named)
+        if name in NARROWING:
+            return signal
+        wide = _precision(signal)
+        given, named = [_widened(g, wide) for g in given], _widened(named, wide)
         plain = name.rstrip("_") if in_place else name
         plain = NAMES.get(plain, plain)
         if plain != "einsum" and func not in self.inside and _opens(func):
@@ -148,7 +158,7 @@ class Propagation(TorchFunctionMode):
             return func(*given, **named)
         if "input" in named:
             given.insert(0, named.pop("input"))
-        given += [named.pop(key) for key in ("other", "mat2") if key in named]
+        given += [named.pop(key) for key in FACTORS if key in named]
         if not in_place:
             return getattr(self, answer)(func, *given, **named)
 
@@ -406,6 +416,13 @@ def _read(given: list[Any], named: dict[str, Any], in_place: bool) -> tuple[Any,
     return found[0], found[1]
 
 
+def _widened(value: Any, to: torch.dtype) -> Any:
+    """A wish for another precision, which models have for norms and softmax, is not heard."""
+    if isinstance(value, dict):
+        return {key: _widened(v, to) for key, v in value.items()}
+    return to if isinstance(value, torch.dtype) and value.is_floating_point else value
+
+
 def _precision(tensor: Tensor) -> torch.dtype:
     """Doubles, except on the one kind of device that has none."""
     return tensor.detach().dtype if tensor.device.type == "mps" else torch.float64
@@ -457,6 +474,7 @@ def held(factors: Sequence[Any], all_but: int) -> list[Any]:
 def followed(
     model: Differentiable, embedded: Embedded, targets: Sequence[int], rules: Propagation
 ) -> tuple[Tensor, Tensor]:
+    """What to multiply the embeddings by, and the logits (batch, labels)."""
     values = embedded.values.detach()
     values = values.to(_precision(values), copy=True).requires_grad_(True)
     with torch.enable_grad():
@@ -471,24 +489,27 @@ def followed(
             "back to the words. Check that `logits` neither detaches them nor ends in a sigmoid"
         )
     (gradient,) = torch.autograd.grad(output.sum(), values, allow_unused=True)
-    return torch.zeros_like(values) if gradient is None else gradient, output.detach()
+    return torch.zeros_like(values) if gradient is None else gradient, logits.detach()
 
 
 def in_batches(
     model: Differentiable,
     inputs: Sequence[Text],
     targets: Sequence[int],
-    one_batch: Callable[[Embedded, Sequence[int]], list[Tensor]],
+    one_batch: Callable[[Embedded, Sequence[int]], tuple[Tensor, list[Tensor]]],
     passes: int,
 ) -> list[PathGradient]:
+    """Per batch: what to multiply the embeddings by, and the logits along the way, the texts' own
+    last."""
     found: dict[int, PathGradient] = {}
     with evaluating(model):
         for batch in by_length([t.n_features * passes for t in inputs]):
             embedded = model.embed([inputs[i] for i in batch])
-            gradients, outputs = (
-                t.detach().cpu().double().numpy()
-                for t in one_batch(embedded, [targets[i] for i in batch])
-            )
+            wanted = [targets[i] for i in batch]
+            found_gradients, logits = one_batch(embedded, wanted)
+            check_answers(model, [inputs[i] for i in batch], logits[-1].to(embedded.values))
+            chosen = torch.stack([chosen_output(each, wanted) for each in logits], dim=1)
+            gradients, outputs = (t.cpu().double().numpy() for t in (found_gradients, chosen))
             difference = (embedded.values - without_words(embedded)).detach().cpu().double().numpy()
             for row, i in enumerate(batch):
                 found[i] = PathGradient(

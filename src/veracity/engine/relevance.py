@@ -152,8 +152,8 @@ def relevances(
 ) -> list[PathGradient]:
     """Embeddings and what to multiply them by to have their relevance for the target's logit."""
 
-    def one_batch(embedded: Embedded, wanted: Sequence[int]) -> list[Tensor]:
-        gradient, output = followed(model, embedded, wanted, Relevance(layers))
-        return [gradient, output.unsqueeze(1)]
+    def one_batch(embedded: Embedded, wanted: Sequence[int]) -> tuple[Tensor, list[Tensor]]:
+        gradient, logits = followed(model, embedded, wanted, Relevance(layers))
+        return gradient, [logits]
 
     return in_batches(model, inputs, targets, one_batch, passes=1)

@@ -20,6 +20,9 @@ WIDE_GAP = 0.05
 ROUNDING = 1e-3
 """Gaps below this are no matter, however small the difference itself."""
 
+DIGITS = 1e-6
+"""What single precision leaves of a probability: no number of points gets closer."""
+
 LADDER = (9, 17, 33, 65, 129, 257, 513, 1025)
 """Numbers of points when they are added until the gap is small: each takes in the one before."""
 
@@ -28,8 +31,8 @@ LADDER = (9, 17, 33, 65, 129, 257, 513, 1025)
 class IntegratedGradients(Explainer):
     """Each word's share of the difference between the text and zero embeddings.
 
-    With `gap`, points are added as a text needs them, until its scores add up to within so much of
-    the output (of the difference, where that is above 1).
+    With `gap`, points are added as a text needs them, until its scores miss the difference that
+    they should add up to by no more than this share of it.
     """
 
     needs: ClassVar[type] = Differentiable
@@ -115,7 +118,7 @@ class IntegratedGradients(Explainer):
                 scores = weights @ parts[i]
                 start, end = outputs[i][known.argmin()], outputs[i][known.argmax()]
                 missed = abs(scores.sum() - (end - start))
-                if missed <= self.gap * max(1.0, abs(end - start)) or count == LADDER[-1]:
+                if missed <= max(DIGITS, self.gap * abs(end - start)) or count == LADDER[-1]:
                     found[i] = scores, float(start), float(end), count
             todo = [i for i in todo if i not in found]
             if not todo:
@@ -147,15 +150,21 @@ class IntegratedGradients(Explainer):
 
     def _warn(self, found: Sequence[Attribution]) -> None:
         """Says when the sum misses what it should add up to (SPEC 3.4)."""
+        share, least = (WIDE_GAP, ROUNDING) if self.gap is None else (self.gap, DIGITS)
         wide = sum(
-            a.notes["completeness_gap"]
-            > max(ROUNDING, WIDE_GAP * abs(a.output_value - a.base_value))
+            a.notes["completeness_gap"] > max(least, share * abs(a.output_value - a.base_value))
             for a in found
         )
         if wide:
+            advice = (
+                "Raise steps, or set gap=0.01"
+                if self.gap is None
+                else f"{LADDER[-1]:,} points were not enough: the answer has sharp bends on the "
+                "way. Compare with occlusion or shap"
+            )
             warnings.warn(
                 f"{self.spec}: on {wide} of {len(found)} texts the scores miss the difference they "
-                f"should add up to by more than {WIDE_GAP:.0%}. Raise steps, or set gap=0.01",
+                f"should add up to by more than {100 * share:g} %. {advice}",
                 stacklevel=2,
             )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -14,8 +14,12 @@ from ..core.explainers import Explainer
 from ..core.inputs import BoolArray, FloatArray, Hiding, IntArray, Text
 from ..engine.asking import masked_probabilities
 
-Ask = Callable[[BoolArray], FloatArray]
-"""The explained label's probability for masks of words shown. (masks, words) → (masks,)"""
+Asking = Generator[BoolArray, FloatArray, IntArray]
+"""Yields masks of words shown (masks, words), is sent the explained label's probabilities (masks,),
+and returns the order in which words go."""
+
+DIGITS = 6
+"""Answers that differ by less are ties: batches of another size may round otherwise."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +47,9 @@ class Search(Explainer):
 
     def n_questions(self, n_features: int) -> int | None:
         if n_features <= self.exact:
-            return 2**n_features
+            return 1 << n_features
         # a step that begins within the bound is finished
-        return min(self.questions, self.beam * n_features**2) + self.beam * n_features
+        return min(self.questions, self.beam * n_features * n_features) + self.beam * n_features
 
     def explain(
         self,
@@ -54,24 +58,28 @@ class Search(Explainer):
         targets: Sequence[int],
         rngs: Sequence[np.random.Generator],
     ) -> list[Attribution]:
-        return [
-            self._explained(model, text, target)
-            for text, target in zip(inputs, targets, strict=True)
+        searches = [
+            best_order(n) if n <= self.exact else self._beam(n)
+            for n in (text.n_features for text in inputs)
         ]
+        masks = {i: next(search) for i, search in enumerate(searches)}
+        found: list[Attribution | None] = [None] * len(inputs)
+        while masks:  # all texts go step by step together, so that batches are full
+            asked = list(masks)
+            answers = masked_probabilities(
+                model, [inputs[i] for i in asked], [masks[i] for i in asked], self.hiding
+            )
+            for i, rows in zip(asked, answers, strict=True):
+                try:
+                    masks[i] = searches[i].send(rows[:, targets[i]].round(DIGITS))
+                except StopIteration as end:
+                    del masks[i]
+                    scores = np.zeros(inputs[i].n_features)
+                    scores[end.value] = np.arange(len(scores), 0, -1)
+                    found[i] = Attribution(inputs[i], targets[i], scores)
+        return [one for one in found if one is not None]
 
-    def _explained(self, model: Classifier, text: Text, target: int) -> Attribution:
-        n = text.n_features
-
-        def ask(shown: BoolArray) -> FloatArray:
-            (answers,) = masked_probabilities(model, [text], [shown], self.hiding)
-            return answers[:, target]
-
-        order = best_order(n, ask) if n <= self.exact else self._beam(n, ask)
-        scores = np.zeros(n)
-        scores[order] = np.arange(n, 0, -1)
-        return Attribution(text, target, scores)
-
-    def _beam(self, n: int, ask: Ask) -> IntArray:
+    def _beam(self, n: int) -> Asking:
         """The beam's states are the words gone so far, in order; ties go to the earlier words."""
         states: list[tuple[int, ...]] = [()]
         totals = [0.0]  # sums of the answers along each state's way
@@ -88,7 +96,7 @@ class Search(Explainer):
                         masks.append(shown)
                         ways.append((*state, word))
                         sums.append(total)
-            answers = ask(np.array(masks))
+            answers = yield np.array(masks)
             asked += len(masks)
             for way, p, total in zip(ways, answers.tolist(), sums, strict=True):
                 key = frozenset(way)
@@ -105,13 +113,13 @@ class Search(Explainer):
         return np.array([*best, *rest], dtype=np.int64)
 
 
-def best_order(n: int, ask: Ask) -> IntArray:
+def best_order(n: int) -> Asking:
     """The order of going words under which the answers, summed over all steps, are smallest: every
     set of words is asked about once, and the best way to each follows from those to smaller ones.
     """
     sets = np.arange(2**n)
     gone = (sets[:, None] >> np.arange(n)) & 1 == 1  # (sets, words)
-    answers = ask(~gone)
+    answers = yield ~gone
     totals = np.zeros(2**n)
     last = np.zeros(2**n, dtype=np.int64)
     for s in range(1, 2**n):

@@ -10,6 +10,16 @@ import numpy as np
 
 from ..core.metrics import Case, Metric, Quantity, Row
 
+FIGURES = (
+    "accuracy",
+    *(
+        f"{how}_{what}"
+        for how in ("weighted", "macro", "micro")
+        for what in ("precision", "recall", "f1")
+    ),
+)
+"""What `summary` gives of all classes together; of each, `recall_of_…` and so on as well."""
+
 
 @dataclass(frozen=True)
 class Accuracy(Metric):

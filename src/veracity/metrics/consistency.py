@@ -10,7 +10,8 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from ..core.attributions import Attribution, Order, count_from_ratio, ranking
-from ..core.metrics import Case, Metric, Quantity, Row
+from ..core.examples import Example
+from ..core.metrics import Case, Metric, Quality, Quantity, Row, Twins
 
 Variant = Literal["printed", "own_rank"]
 Membership = Literal["string", "multiset"]
@@ -18,10 +19,13 @@ Membership = Literal["string", "multiset"]
 
 @dataclass(frozen=True)
 class Consistency(Metric):
-    """How far an adversarial twin's words are ranked as those of its original are (MAP)."""
+    """How far an adversarial twin's words are ranked as those of its original are (MAP).
+
+    Of a twin with another label an explanation should differ: `movement` asks that. Where nobody
+    gave labels every twin counts."""
 
     purpose: ClassVar[str] = "say of a slightly changed text what it said of the original"
-    of_pairs: ClassVar[bool] = True
+    of_pairs: ClassVar[Twins] = "kept"
     quantities: ClassVar[Mapping[str, Quantity]] = {
         "map": Quantity(
             "share of a twin's first words that are among its original's first, averaged over all "
@@ -40,6 +44,8 @@ class Consistency(Metric):
     """Whether a repeated word is found as often as it stands there, or once per occurrence."""
     ratio: float = 0.29
     by: Order = "signed"
+    twins: Literal["kept", "all"] = "kept"
+    """Those that keep their original's label, or all, as the paper has it."""
 
     def __post_init__(self) -> None:
         if not 0 < self.ratio <= 1:
@@ -48,14 +54,22 @@ class Consistency(Metric):
     def n_questions(self, n_features: int) -> int | None:
         return 0
 
+    @property
+    def quality(self) -> Quality:
+        return "stability"
+
     def score(self, cases: Sequence[Case]) -> list[Row]:
         nothing = dict.fromkeys(self.quantities, float("nan"))
         return [
-            nothing
-            if case.original is None
-            else self.compared(case.original.attribution, case.attribution)
+            self.compared(case.original.attribution, case.attribution)
+            if case.original is not None and self.asks(case.original.example, case.example)
+            else nothing
             for case in cases
         ]
+
+    def asks(self, original: Example, twin: Example) -> bool:
+        """Whether this pair should be explained alike."""
+        return self.twins == "all" or original.label == twin.label
 
     def compared(self, original: Attribution, twin: Attribution) -> Row:
         """One pair; NaN where one of the two has words but no scores, and so ranks nothing."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -54,11 +54,11 @@ class Deletion(HidingMetric):
         if not 0 < self.least <= 1:
             raise ValueError(f"expected the least share above 0 and up to 1, got {self.least}")
 
-    def n_questions(self, n_features: int) -> int | None:
-        if not n_features:
-            return 0
+    def cuts(self, n_features: int) -> frozenset[tuple[Hashable, ...]]:
         grid, counts, least = self._sizes(n_features)
-        return len({*grid[:-1], n_features - least}) + len({*grid[1:], *counts})
+        alone, without = {*grid[:-1], n_features - least}, {*grid[1:], *counts}
+        sides = [*(("alone", k) for k in alone), *(("without", k) for k in without)]
+        return frozenset((self.hiding, self.by, *side) for side in sides)
 
     def score(self, cases: Sequence[Case]) -> list[Row]:
         """All questions about all cases at once; what two of them share is asked once."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -68,9 +68,11 @@ class Erasure(HidingMetric):
         if not all(0 < ratio <= 1 for ratio in (self.ratio, *self.ratios)):
             raise ValueError("expected ratios above 0 and up to 1")
 
-    def n_questions(self, n_features: int) -> int | None:
-        ratios = (self.ratio, *self.ratios)
-        return 2 * len({count_from_ratio(r, n_features) for r in ratios}) + 1
+    def cuts(self, n_features: int) -> frozenset[tuple[Hashable, ...]]:
+        tops = {count_from_ratio(r, n_features) for r in (self.ratio, *self.ratios)}
+        without = {*tops, min(self.first, n_features)}
+        sides = [*(("alone", k) for k in tops), *(("without", k) for k in without)]
+        return frozenset((self.hiding, self.by, *side) for side in sides)
 
     def score(self, cases: Sequence[Case]) -> list[Row]:
         """Two questions per ratio and case: the top words alone, and the text without them; and one

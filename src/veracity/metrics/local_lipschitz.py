@@ -10,7 +10,7 @@ import numpy as np
 
 from ..core.classifiers import Movable
 from ..core.inputs import FloatArray
-from ..core.metrics import Case, Metric, Quantity, Row
+from ..core.metrics import Case, Metric, Quality, Quantity, Row
 from ..engine.asking import probabilities
 from ..engine.seeds import generator
 
@@ -40,6 +40,10 @@ class LocalLipschitz(Metric):
             raise ValueError(f"expected 1 point or more, got {self.points}")
         if not self.radius > 0:
             raise ValueError(f"expected a radius above 0, got {self.radius}")
+
+    @property
+    def quality(self) -> Quality:
+        return "stability"
 
     def score(self, cases: Sequence[Case]) -> list[Row]:
         return [self._row(case) for case in cases]

@@ -55,7 +55,7 @@ class TruthAgreement(TruthMetric):
         known = np.logical_or.reduce(masks)
         read = len(known)
         if isinstance(case.model, Cutting):
-            read = min(read, case.model.most_words or read)
+            (read,) = case.model.words_read([case.example.input])
         if not read or not (case.right or self.documents == "all"):
             return dict.fromkeys((*self.quantities, *COUNTS), float("nan"))
         if self.cut == "left_out":

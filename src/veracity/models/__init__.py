@@ -25,6 +25,7 @@ def load_model(
     source: Any,
     *,
     labels: Sequence[str] | None = None,
+    label: str | None = None,
     allow_unpickle: bool = False,
     batch_size: int = 32,
     timeout: float = 30.0,
@@ -34,10 +35,12 @@ def load_model(
 ) -> Classifier:
     """A classifier from a folder, a pickled pipeline, `module:callable`, a URL or a live object.
 
+    `label` is for transformers whose labels do not exclude each other: this one is asked about, yes
+    or no. `FOLDER:LABEL` says the same.
     `batch_size`, `timeout`, `budget`, `cache` and `headers` are for URLs.
     """
     if not isinstance(source, str | Path):
-        return _live(source, labels)
+        return _live(source, labels, label)
     text = str(source)
     if text.startswith(("http://", "https://")):
         from .adapters.endpoints import Endpoint
@@ -53,11 +56,14 @@ def load_model(
         )
     path = Path(text)
     if path.is_dir():
-        return _from_folder(path, labels)
+        return _from_folder(path, labels, label)
     if path.suffix in (".pkl", ".pickle", ".joblib"):
         from .adapters.sklearn_pipelines import load_pickled
 
         return load_pickled(path, allow_unpickle=allow_unpickle, labels=labels)
+    folder, _, name = text.rpartition(":")
+    if folder and Path(folder).is_dir():
+        return _from_folder(Path(folder), labels, name)
     if ":" in text:
         from .adapters.callables import load_callable
 
@@ -78,7 +84,7 @@ def model_name(source: str | Path) -> str:
     return Path(text).name or Path(text).resolve().name
 
 
-def _from_folder(folder: Path, labels: Sequence[str] | None) -> Classifier:
+def _from_folder(folder: Path, labels: Sequence[str] | None, label: str | None) -> Classifier:
     record = folder / RECORD
     if record.exists():
         from .architectures import architectures
@@ -95,20 +101,27 @@ def _from_folder(folder: Path, labels: Sequence[str] | None) -> Classifier:
     if (folder / "config.json").exists():
         from .transformers_text import load_transformer
 
-        return load_transformer(folder, labels)
+        return load_transformer(folder, labels, label)
     raise ModelError(
         f"expected a folder written by `veracity train` ({RECORD}) or by transformers "
         f"(config.json); {folder} has neither"
     )
 
 
-def _live(source: Any, labels: Sequence[str] | None) -> Classifier:
+def _live(source: Any, labels: Sequence[str] | None, label: str | None) -> Classifier:
     if isinstance(source, Classifier):
         return source
     if hasattr(source, "tokenizer") and hasattr(source, "model"):
         from .transformers_text import wrapped
 
-        return wrapped(source.model, source.tokenizer)
+        task = getattr(source, "task", "text-classification")
+        if task not in ("text-classification", "sentiment-analysis"):
+            raise ModelError(
+                f"expected a pipeline for text-classification, got one for {task}. A function of a "
+                "list of texts that calls it and returns a row of probabilities per text is a "
+                "model too"
+            )
+        return wrapped(source.model, source.tokenizer, label)
     if hasattr(source, "predict_proba"):
         from .adapters.sklearn_pipelines import sklearn_classifier
 

@@ -59,7 +59,7 @@ class Encoder:
             import transformers
         except ImportError:
             raise MissingExtra("transformers", "transformers", f"the model {self.folder}") from None
-        self._check_folder()
+        self._check_folder(head)
         named: dict[str, Any] = {}
         if labels is not None:
             named = {
@@ -89,7 +89,7 @@ class Encoder:
         except Exception as error:
             raise ModelError(
                 f"expected {self.folder} to hold a transformer with safetensors weights and a "
-                f"tokeniser: {_reason(error)}"
+                f"tokeniser: {first_line(error)}"
             ) from error
         self._check_parts(model, tokenizer, missing)
         return model.eval(), tokenizer, missing
@@ -104,7 +104,7 @@ class Encoder:
         heads = {name for name in model.state_dict() if prefix and not name.startswith(prefix)}
         return sorted({prefix + name for name in missing} | heads)
 
-    def _check_folder(self) -> None:
+    def _check_folder(self, head: str) -> None:
         """What the library would answer with words about repositories on the network."""
         if not self.folder.is_dir():
             raise ModelError(
@@ -114,10 +114,14 @@ class Encoder:
         if self.tensors is not None or any(self.folder.glob("*.safetensors")):
             return
         if any(self.folder.glob(PICKLED)):
+            new = self.folder.with_name(f"{self.folder.resolve().name}-safetensors")
             raise ModelError(
                 f"expected safetensors weights in {self.folder}, got {PICKLED}, which can run code "
-                "when it is read. If you trust it, load it once with transformers and write it "
-                "anew: AutoModel.from_pretrained(FOLDER).save_pretrained(NEW)"
+                "when it is read. If you trust it, write it anew with its head and its tokeniser, "
+                f'and give {new}: python -c "from transformers import AutoModel{head} as Model, '
+                f"AutoTokenizer as Tokenizer; old, new = {str(self.folder)!r}, {str(new)!r}; "
+                "Model.from_pretrained(old).save_pretrained(new); "
+                'Tokenizer.from_pretrained(old).save_pretrained(new)"'
             )
 
     def _check_parts(self, model: Any, tokenizer: Any, missing: Sequence[str]) -> None:
@@ -132,13 +136,16 @@ class Encoder:
                 f"expected {self.folder} to hold all weights that its config.json names; "
                 f"{len(lacking)} are missing, such as {lacking[0]}. Copy the folder anew"
             )
+        try:
+            rows = model.get_input_embeddings().num_embeddings
+        except (NotImplementedError, AttributeError):  # no table: letters are hashed, say
+            return
         vocabulary = tokenizer.get_vocab()
         if len(vocabulary) <= len(tokenizer.all_special_tokens):
             raise ModelError(
                 f"expected a tokeniser in {self.folder} (tokenizer.json or vocab.txt), found no "
                 "words. Copy the folder anew"
             )
-        rows = model.get_input_embeddings().num_embeddings
         if max(vocabulary.values()) >= rows:
             raise ModelError(
                 f"the tokeniser in {self.folder} numbers its pieces up to "
@@ -160,7 +167,8 @@ def _pieces(tokenizer: Any, text: Text) -> list[int]:
     return list(found["input_ids"])
 
 
-def _reason(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """What a library's error says before it goes into detail."""
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
 
 

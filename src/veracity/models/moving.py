@@ -22,7 +22,8 @@ class MovedEmbedding(nn.Module):
 
     def own(self) -> Tensor:
         """The numbers of the rows that the text has for itself."""
-        return torch.arange(len(self.pieces)) + self.base.num_embeddings
+        places = torch.arange(len(self.pieces), device=self.pieces.device)
+        return places + self.base.num_embeddings
 
     def original(self, ids: Tensor) -> Tensor:
         """The numbers that all texts use."""

@@ -247,9 +247,9 @@ class BothWaysLstm(nn.Module):
             return torch.cat([self._plain("", read, order, moves), backward], dim=1)
         if not len(read):
             return read[:, :1].expand(0, 2 * self.lstm.hidden_size)
-        packed = PackedSequence(read, torch.tensor(order.sizes))
+        packed = PackedSequence(read, torch.tensor(order.sizes, device="cpu"))
         values, lengths = pad_packed_sequence(packed, batch_first=True)
-        places = torch.arange(values.shape[1])
+        places = torch.arange(values.shape[1], device=lengths.device)
         states = both_ways(self.lstm, values, (places < lengths.unsqueeze(1)).to(values.device))
         return pack_padded_sequence(states, lengths, batch_first=True).data
 

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import inspect
 import json
+import math
+import warnings
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 import torch
@@ -15,38 +20,80 @@ from torch import Tensor, nn
 
 from ..core.classifiers import Embedded, attention_way
 from ..core.errors import ModelError
-from ..core.inputs import MASK_WORD, Alignment, BoolArray, FloatArray, Hiding, IntArray, Text
-from ..engine.batches import by_length
-from ..engine.gradients import evaluating
+from ..core.inputs import MASK_WORD, Alignment, BoolArray, FloatArray, Hiding, IntArray, Span, Text
+from ..core.plugins import nearest
+from ..engine.batches import WORDS_AT_ONCE, by_length
+from ..engine.gradients import check_answers, evaluating, path_gradients
 from ..engine.memory import recalled, remembering
-from .encoders import Encoder, silent
+from .adapters.callables import FINGERPRINT
+from .architecture import sigmoid_logits
+from .encoders import Encoder, first_line, silent
 from .moving import MovedEmbedding
 
 PIECES_AT_ONCE = 2048
 """How many padded pieces are read at a time: more leave the processor's cache."""
 
 LONGEST = 512
-"""Pieces beyond this are not read; their words score zero."""
+"""How many pieces are read of a text where neither model nor tokeniser names a limit."""
+
+ABSENT = -1
+"""In a row of pieces: nothing is here, behind a text's end or in a padded word's place."""
+
+ALIKE = 1e-4
+"""Logits that differ by less than this are the same answer in another order of sums."""
+
+UNLIMITED = 1_000_000
+"""What tokenisers that name no limit are above."""
 
 HEAD = "ForSequenceClassification"
 
+PROBES = tuple(Text.of_words(words.split()) for words in ("a", "the film was so", "one two the"))
+"""What a model's abilities are tried on: texts of different lengths."""
+
+Batching = Literal["padded", "same_length", "single"]
+"""Which texts a model may read together without one changing the answer to another."""
+
+
+@dataclass(frozen=True)
+class EmbeddedPieces(Embedded):
+    """A batch that knows its pieces: they stay those of the text, whatever its values become."""
+
+    ids: Tensor  # (batch, pieces)
+
+    def repeat(self, times: int) -> EmbeddedPieces:
+        many = super().repeat(times)
+        ids = self.ids.repeat_interleave(times, dim=0)
+        return EmbeddedPieces(many.values, many.present, many.feature, many.alignments, ids)
+
 
 class TransformerText(nn.Module):
-    """A sequence classifier and its tokeniser; words are hidden piece by piece."""
+    """A sequence classifier and its tokeniser, asked about whole texts.
 
-    def __init__(self, model: Any, tokenizer: Any) -> None:
+    With `label`, one label of several that do not exclude each other is asked about: yes or no.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        *,
+        label: int | None = None,
+        batching: Batching = "padded",
+    ) -> None:
         super().__init__()
         self.model = model
         self.tokenizer = tokenizer
-        names = model.config.id2label
+        self.label = label
+        self.batching = batching
+        names = [str(model.config.id2label[i]) for i in range(model.config.num_labels)]
         self.moved_text: Text | None = None
-        self.labels = tuple(str(names[i]) for i in range(model.config.num_labels))
-        limits = (
-            getattr(model.config, "max_position_embeddings", None),
-            tokenizer.model_max_length,
-        )
-        self.longest = min(LONGEST, *(n for n in limits if n))
-        self.pad = tokenizer.pad_token_id or 0
+        self.labels = tuple(names) if label is None else (f"not {names[label]}", names[label])
+        self.longest = most_pieces(model, tokenizer)
+        # what draws several letters together into one state cannot read fewer
+        self.fewest: int = getattr(model.config, "downsampling_rate", 1)
+        # a decoder finds the end of a text by the padding that its own configuration names
+        pads = (model.config.get_text_config().pad_token_id, tokenizer.pad_token_id, 0)
+        self.pad: int = next(i for i in pads if i is not None)
         masks = (tokenizer.mask_token_id, tokenizer.unk_token_id)
         self.mask = next((i for i in masks if i is not None), self.pad)
 
@@ -55,11 +102,133 @@ class TransformerText(nn.Module):
         found: torch.device = next(self.model.parameters()).device
         return found
 
-    # ---- Classifier, Maskable ---------------------------------------------------------------
+    # ---- Classifier, Cutting ----------------------------------------------------------------
 
     def probabilities(self, inputs: Sequence[Text]) -> FloatArray:
         """Answers in batches of like length."""
-        return self._answers([self._pieces(text)[0] for text in inputs])
+        return self._answers([self._ids(text) for text in inputs])
+
+    def words_read(self, inputs: Sequence[Text]) -> list[int]:
+        """How many words of each text come before the limit."""
+        return [self._read(text) for text in inputs]
+
+    def _read(self, text: Text) -> int:
+        def fits(count: int) -> bool:
+            part = text.text[: text.spans[count - 1][1]] if count else MASK_WORD
+            found = self.tokenizer(part, truncation=True, max_length=self.longest + 1)
+            return len(found["input_ids"]) <= self.longest
+
+        if fits(text.n_features):
+            return text.n_features
+        return bisect_left(range(text.n_features), True, key=lambda n: not fits(n + 1))
+
+    def _ids(self, text: Text) -> IntArray:
+        """Numbers of the pieces, special ones included."""
+        mask = self.tokenizer.mask_token or self.tokenizer.unk_token or MASK_WORD
+        spelt = (text.text or MASK_WORD).replace(MASK_WORD, mask)
+        found = self.tokenizer(spelt, truncation=True, max_length=self.longest)
+        return np.array(found["input_ids"], dtype=np.int64)
+
+    def _answers(self, given: Sequence[IntArray]) -> FloatArray:
+        def ask(places: list[int]) -> FloatArray:
+            rows = [given[i] for i in places]
+            found = np.zeros((len(rows), len(self.labels)))
+            with torch.inference_mode(), evaluating(self):
+                for batch in by_length([len(row) for row in rows], PIECES_AT_ONCE):
+                    ids, present = self._padded([rows[i] for i in batch])
+                    logits = self._logits(ids, present, [len(rows[i]) for i in batch])
+                    found[batch] = torch.softmax(logits.double(), dim=-1).cpu().numpy()
+            return found
+
+        return recalled(self, [row.tobytes() for row in given], ask, len(self.labels))
+
+    def _padded(self, rows: Sequence[IntArray]) -> tuple[Tensor, Tensor]:
+        """Rows of one length, and where they are more than padding. → both (rows, pieces)"""
+        length = max(self.fewest, *(len(row) for row in rows))
+        ids = np.full((len(rows), length), ABSENT, dtype=np.int64)
+        for i, row in enumerate(rows):
+            ids[i, : len(row)] = row
+        given = torch.from_numpy(ids).to(self.device)
+        return torch.where(given == ABSENT, self.pad, given), given != ABSENT
+
+    def _logits(
+        self, ids: Tensor, present: Tensor, lengths: Sequence[int], values: Tensor | None = None
+    ) -> Tensor:
+        """The answers to rows of pieces, read together as far as that changes none of them."""
+        if self.batching == "padded":
+            return self._read_together(ids, present, values)
+        groups: dict[int, list[int]] = {}
+        for row, length in enumerate(lengths):
+            groups.setdefault(row if self.batching == "single" else length, []).append(row)
+        parts = []
+        for rows in groups.values():
+            cut = (rows, slice(max(self.fewest, lengths[rows[0]])))
+            parts.append(
+                self._read_together(ids[cut], present[cut], None if values is None else values[cut])
+            )
+        order = np.argsort([row for rows in groups.values() for row in rows])
+        return torch.cat(parts)[torch.from_numpy(order).to(self.device)]
+
+    def _read_together(self, ids: Tensor, present: Tensor, values: Tensor | None) -> Tensor:
+        with contextlib.nullcontext() if values is None else looked_up(self.model, ids, values):
+            return self._asked(self._output(ids, present).logits)
+
+    def _asked(self, logits: Tensor) -> Tensor:
+        """The logits of the labels, or of no and yes where one of them is asked about."""
+        return logits if self.label is None else sigmoid_logits(logits[:, self.label, None])
+
+    def _output(self, ids: Tensor, present: Tensor, **more: Any) -> Any:
+        known = inspect.signature(self.model.forward).parameters
+        given = {"attention_mask": present.long(), "use_cache": False}
+        try:
+            return self.model(ids, **{k: v for k, v in given.items() if k in known}, **more)
+        except (RuntimeError, ValueError, TypeError, IndexError, NotImplementedError) as error:
+            raise ModelError(
+                f"{type(self.model).__name__} raised {type(error).__name__} on {len(ids)} texts of "
+                f"up to {ids.shape[1]} pieces: {first_line(error)}"
+            ) from error
+
+    # ---- on disk ----------------------------------------------------------------------------
+
+    def save(self, folder: Path) -> None:
+        """The folder that `transformers` itself writes, so that it loads anywhere."""
+        with silent():
+            self.model.save_pretrained(folder, safe_serialization=True)
+            self.tokenizer.save_pretrained(folder)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travels as configuration and weights: the library registers what a class can show when
+        it is built, so a copy that was only unpickled would have lost its attention."""
+        model = self.model
+        weights = model.state_dict()
+        settings = {"label": self.label, "batching": self.batching}
+        return _rebuilt, (type(self), type(model), model.config, weights, self.tokenizer, settings)
+
+    def identity(self) -> str:
+        """A hash of all that decides an answer."""
+        config = self.model.config.to_dict()
+        config.pop("_name_or_path", None)  # where it lay is not what it is
+        digest = hashlib.sha256(json.dumps(config, default=str, sort_keys=True).encode())
+        digest.update(f"{self.label} {type(self.tokenizer).__name__}".encode())
+        backend = getattr(self.tokenizer, "backend_tokenizer", None)
+        pieces = [self.tokenizer(text)["input_ids"] for text in FINGERPRINT]
+        digest.update((backend.to_str() if backend else str(pieces)).encode())
+        for name, weight in sorted(self.model.state_dict().items()):
+            digest.update(name.encode() + weight.detach().cpu().float().numpy().tobytes())
+        return digest.hexdigest()
+
+    @property
+    def about(self) -> str:
+        count = sum(p.numel() for p in self.parameters())
+        config = self.model.config
+        return (
+            f"{type(self.model).__name__}, {count:,} parameters, "
+            f"{getattr(config, 'num_hidden_layers', '?')} layers, up to {self.longest} pieces"
+        )
+
+
+class MaskableTransformer(TransformerText):
+    """A transformer whose tokeniser tells where its pieces stand: words are hidden by pieces."""
 
     def masked_probabilities(
         self, inputs: Sequence[Text], shown: Sequence[BoolArray], how: Hiding
@@ -79,9 +248,12 @@ class TransformerText(nn.Module):
         owned[alignment.word, alignment.piece] = 1.0
         special = ~owned.any(axis=0)
         visible = (masks @ owned > 0) | special  # (masks, pieces): a piece shows with any owner
+        place = int(np.argmin(special)) if not special.all() else min(1, len(ids))
         if how == Hiding.PAD:
-            return list(np.where(visible, ids, self.pad))
-        place = int(np.argmin(special)) if not special.all() else 1
+            rows = np.where(visible, ids, ABSENT)
+            # where no special piece is left to read, one unknown is (SPEC 0.7)
+            rows[~visible.any(axis=1), place] = self.mask
+            return list(rows)
         if how == Hiding.MASK:
             first = np.zeros(len(ids), dtype=np.bool_)
             _, starts = np.unique(alignment.word, return_index=True)
@@ -92,10 +264,19 @@ class TransformerText(nn.Module):
             ids[v] if v[~special].any() else np.insert(ids[v], place, self.mask) for v in visible
         ]
 
+    def _ids(self, text: Text) -> IntArray:
+        return self._pieces(text)[0]
+
+    def _read(self, text: Text) -> int:
+        ids, alignment = self._pieces(text)
+        last = int(alignment.word.max(initial=-1)) + 1
+        return last if len(ids) >= self.longest else text.n_features
+
     def _pieces(self, text: Text) -> tuple[IntArray, Alignment]:
         """Numbers of the pieces, special ones included, and which words they belong to."""
+        spelt = text.text or MASK_WORD
         found = self.tokenizer(
-            text.text or MASK_WORD,
+            spelt,
             truncation=True,
             max_length=self.longest,
             return_offsets_mapping=True,
@@ -107,84 +288,45 @@ class TransformerText(nn.Module):
             (0, 0) if s else (int(a), int(b))
             for (a, b), s in zip(found["offset_mapping"], special, strict=True)
         ]
-        if MASK_WORD in text.text or not text.text:
-            hidden = [(text.text or MASK_WORD)[a:b].strip() == MASK_WORD for a, b in offsets]
-            ids[hidden] = self.mask
+        if MASK_WORD in spelt:
+            ids, offsets = self._masked(spelt, ids, offsets)
         alignment = Alignment.by_offsets(offsets, text.spans)
-        table = self.model.get_input_embeddings()
+        table = self.model.get_input_embeddings() if self.moved_text is not None else None
         if isinstance(table, MovedEmbedding) and text == self.moved_text:
-            ids[np.unique(alignment.piece)] = table.own().numpy()
+            ids[np.unique(alignment.piece)] = table.own().cpu().numpy()
         return ids, alignment
 
-    def _answers(self, given: Sequence[IntArray]) -> FloatArray:
-        def ask(places: list[int]) -> FloatArray:
-            rows = [given[i] for i in places]
-            found = np.zeros((len(rows), len(self.labels)))
-            with torch.inference_mode(), evaluating(self):
-                for batch in by_length([len(row) for row in rows], PIECES_AT_ONCE):
-                    ids = self._padded([rows[i] for i in batch])
-                    present = (ids != self.pad).long()
-                    logits = self.model(input_ids=ids, attention_mask=present).logits
-                    found[batch] = torch.softmax(logits.double(), dim=-1).cpu().numpy()
-            return found
-
-        return recalled(self, [row.tobytes() for row in given], ask, len(self.labels))
-
-    def _padded(self, rows: Sequence[IntArray]) -> Tensor:
-        ids = np.full((len(rows), max(len(row) for row in rows)), self.pad, dtype=np.int64)
-        for i, row in enumerate(rows):
-            ids[i, : len(row)] = row
-        return torch.from_numpy(ids).to(self.device)
-
-    # ---- on disk ----------------------------------------------------------------------------
-
-    def save(self, folder: Path) -> None:
-        """The folder that `transformers` itself writes, so that it loads anywhere."""
-        with silent():
-            self.model.save_pretrained(folder, safe_serialization=True)
-            self.tokenizer.save_pretrained(folder)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Travels as configuration and weights: the library registers what a class can show when
-        it is built, so a copy that was only unpickled would have lost its attention."""
-        model = self.model
-        return _rebuilt, (type(self), type(model), model.config, model.state_dict(), self.tokenizer)
-
-    def identity(self) -> str:
-        """A hash of all that decides an answer."""
-        config = self.model.config.to_dict()
-        config.pop("_name_or_path", None)  # where it lay is not what it is
-        digest = hashlib.sha256(json.dumps(config, default=str, sort_keys=True).encode())
-        digest.update(self.tokenizer.backend_tokenizer.to_str().encode())
-        for name, weight in sorted(self.model.state_dict().items()):
-            digest.update(name.encode() + weight.detach().cpu().float().numpy().tobytes())
-        return digest.hexdigest()
-
-    @property
-    def about(self) -> str:
-        count = sum(p.numel() for p in self.parameters())
-        config = self.model.config
-        return (
-            f"{type(self.model).__name__}, {count:,} parameters, "
-            f"{getattr(config, 'num_hidden_layers', '?')} layers, up to {self.longest} pieces"
-        )
+    def _masked(
+        self, spelt: str, ids: IntArray, offsets: list[Span]
+    ) -> tuple[IntArray, list[Span]]:
+        """One piece for each masked word, where the tokeniser has several: a space, or bytes."""
+        hidden = [spelt[a:b].strip() == MASK_WORD for a, b in offsets]
+        ids = np.where(hidden, self.mask, ids)
+        kept = np.ones(len(ids), dtype=np.bool_)
+        for i in range(1, len(ids)):
+            if hidden[i] and hidden[i - 1] and offsets[i - 1][1] == offsets[i][1]:
+                kept[i] = False
+            elif hidden[i] and spelt[slice(*offsets[i - 1])].isspace():
+                kept[i - 1] = False
+        return ids[kept], [offset for offset, k in zip(offsets, kept, strict=True) if k]
 
 
-class DifferentiableTransformer(TransformerText):
-    """A transformer that accepts embeddings in place of pieces."""
+class DifferentiableTransformer(MaskableTransformer):
+    """A transformer that can be given embeddings in place of those it looks up."""
 
-    def embed(self, inputs: Sequence[Text]) -> Embedded:
+    def embed(self, inputs: Sequence[Text]) -> EmbeddedPieces:
         """The input embeddings of the pieces, before positions are added."""
         rows, alignments = zip(*(self._pieces(text) for text in inputs), strict=True)
-        ids = self._padded(rows)
+        ids, present = self._padded(rows)
         feature = np.zeros(ids.shape, dtype=np.bool_)
         for i, alignment in enumerate(alignments):
             feature[i, alignment.piece] = True
-        return Embedded(
+        return EmbeddedPieces(
             self.model.get_input_embeddings()(ids),
-            ids != self.pad,
+            present,
             torch.from_numpy(feature).to(self.device),
             tuple(alignments),
+            ids,
         )
 
     @contextlib.contextmanager
@@ -203,10 +345,11 @@ class DifferentiableTransformer(TransformerText):
             self.moved_text = None
 
     def logits(self, embedded: Embedded) -> Tensor:
-        logits: Tensor = self.model(
-            inputs_embeds=embedded.values, attention_mask=embedded.present.long()
-        ).logits
-        return logits
+        """The model reads the pieces themselves and looks up what it is given: positions, padding
+        and the end of a text are found as in any question."""
+        given = cast(EmbeddedPieces, embedded)
+        lengths = given.present.sum(dim=1).tolist()
+        return self._logits(given.ids, given.present, lengths, given.values)
 
 
 class AttentiveTransformer(DifferentiableTransformer):
@@ -215,35 +358,80 @@ class AttentiveTransformer(DifferentiableTransformer):
     attention_ways: ClassVar[tuple[str, ...]] = ("last layer", "rollout")
 
     def attention(self, inputs: Sequence[Text], way: str | None = None) -> list[FloatArray]:
-        """Row of the first piece, mean over heads; special pieces dropped, pieces of a word summed,
-        not renormalised (SPEC 3.12)."""
+        """Row of the piece that is classified, mean over heads; special pieces dropped, pieces of a
+        word summed, not renormalised (SPEC 3.12)."""
         chosen = attention_way(self, way)
         found: list[FloatArray] = [np.zeros(0)] * len(inputs)
         pieces = [self._pieces(text) for text in inputs]
+        budget = WORDS_AT_ONCE if self.batching == "padded" else 1
         with torch.inference_mode(), evaluating(self), showing_attention(self.model):
-            for batch in by_length([len(ids) for ids, _ in pieces]):
-                ids = self._padded([pieces[i][0] for i in batch])
-                answer = self.model(
-                    input_ids=ids,
-                    attention_mask=(ids != self.pad).long(),
-                    output_attentions=True,
-                )
+            for batch in by_length([len(ids) for ids, _ in pieces], budget):
+                ids, present = self._padded([pieces[i][0] for i in batch])
+                answer = self._output(ids, present, output_attentions=True)
+                # some families hide other pieces than they do without showing their weights
+                check_answers(self, [inputs[i] for i in batch], self._asked(answer.logits))
                 layers = [layer.double().mean(dim=1) for layer in answer.attentions]
-                rows = layers[-1][:, 0] if chosen == "last layer" else rollout(layers)
+                places = classified(layers[-1], present)
+                each = torch.arange(len(ids), device=self.device)
+                last = chosen == "last layer"
+                rows = layers[-1][each, places] if last else rollout(layers, places)
                 for i, row in zip(batch, rows.cpu().numpy(), strict=True):
                     found[i] = pieces[i][1].to_words(row)
         return found
 
 
-def rollout(layers: Sequence[Tensor]) -> Tensor:
-    """How much of each piece reaches the first through all layers, if each layer takes half from
-    the piece itself and half by attention (Abnar & Zuidema). layers (batch, pieces, pieces) →
-    (batch, pieces)"""
+def classified(layer: Tensor, present: Tensor) -> Tensor:
+    """The place whose state is classified: the first, or the last where each piece looks back only.
+    layer (batch, pieces, pieces) → (batch,)"""
+    looks_back = not layer[:, 0, 1:].any()
+    return (
+        present.sum(dim=1) - 1 if looks_back else torch.zeros_like(present[:, 0], dtype=torch.int64)
+    )
+
+
+def rollout(layers: Sequence[Tensor], places: Tensor) -> Tensor:
+    """How much of each piece reaches the one that is classified through all layers, if each layer
+    takes half from the piece itself and half by attention (Abnar & Zuidema).
+    layers (batch, pieces, pieces), places (batch,) → (batch, pieces)"""
     row = torch.zeros_like(layers[0][:, :1])
-    row[:, 0, 0] = 1.0
-    for layer in reversed(layers):  # only the first row of the product is wanted: from the left
+    row.scatter_(2, places[:, None, None], 1.0)
+    for layer in reversed(layers):  # only one row of the product is wanted: from the left
         row = (row @ layer + row) / 2
     return row.squeeze(1)
+
+
+@contextlib.contextmanager
+def looked_up(model: Any, ids: Tensor, values: Tensor) -> Iterator[None]:
+    """Within it, a model that looks these pieces up finds other embeddings.
+
+    Not `inputs_embeds`: a decoder finds the end of a text by the numbers of its pieces, others
+    number positions or find the end mark by them, and would answer something else.
+    """
+
+    def given(part: nn.Module, args: tuple[Any, ...], found: Tensor) -> Tensor:
+        (looked,) = args
+        if torch.equal(looked, ids):
+            return values
+        if looked.shape == ids.shape and torch.equal(looked[:, 1:], ids[:, :-1]):
+            # a decoder reads the text behind a mark of its own
+            return torch.cat([found[:, :1].to(values), values[:, :-1]], dim=1)
+        if torch.equal(looked.T, ids):
+            return values.transpose(0, 1)
+        raise ModelError("the model looks up other pieces than those of the text")
+
+    table = model.get_input_embeddings()
+    parts = [
+        part
+        for part in model.modules()
+        if part is table
+        or (type(part) is type(table) and getattr(part, "weight", None) is table.weight)
+    ]
+    hooks = [part.register_forward_hook(given) for part in parts]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
 @contextlib.contextmanager
@@ -269,42 +457,124 @@ def showing_attention(model: Any) -> Iterator[None]:
 
 
 def _rebuilt(
-    kind: type[TransformerText], cls: Any, config: Any, weights: dict[str, Tensor], tokenizer: Any
+    kind: type[TransformerText],
+    cls: Any,
+    config: Any,
+    weights: dict[str, Tensor],
+    tokenizer: Any,
+    settings: dict[str, Any],
 ) -> TransformerText:
     with torch.random.fork_rng(devices=[]):
         model = cls(config)
     model.to(next(iter(weights.values())).dtype).load_state_dict(weights)
-    return kind(model.eval(), tokenizer)
+    return kind(model.eval(), tokenizer, **settings)
 
 
-def wrapped(model: Any, tokenizer: Any) -> TransformerText:
-    """The class whose abilities this model really has, found by trying them on a word."""
-    if not getattr(tokenizer, "is_fast", False):
-        raise ModelError(
-            "expected a fast tokeniser, which knows where its pieces stand in the text; "
-            f"got {type(tokenizer).__name__}. Save the model with a tokenizer.json"
-        )
-    if model.config.num_labels < 2:
-        raise ModelError(
-            f"expected a classifier with at least two labels, got {model.config.num_labels}"
-        )
-    if model.config.problem_type == "multi_label_classification":
-        raise ModelError("expected labels that exclude each other; this model is multi-label")
-    probe = [Text.of_words(["word"])]
-    for kind in (AttentiveTransformer, DifferentiableTransformer):
+def most_pieces(model: Any, tokenizer: Any) -> int:
+    """How many pieces of a text the model can read."""
+    positions = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+    before = [  # some families number positions from behind the number of padding
+        part.padding_idx + 1
+        for name, part in model.named_modules()
+        if "position" in name.rpartition(".")[2] and getattr(part, "padding_idx", None) is not None
+    ]
+    limits = [(positions or math.inf) - max(before, default=0), tokenizer.model_max_length]
+    named = [int(n) for n in limits if 0 < n < UNLIMITED]
+    return min(named, default=LONGEST)
+
+
+def wrapped(model: Any, tokenizer: Any, label: str | None = None) -> TransformerText:
+    """The class whose abilities this model really has, found by trying them on a few words."""
+    asked = TransformerText(model, tokenizer, label=_label(model, label))
+    batching = _batching(asked)
+    failures = []
+    for kind in (AttentiveTransformer, DifferentiableTransformer, MaskableTransformer):
+        candidate = kind(model, tokenizer, label=asked.label, batching=batching)
         try:
-            candidate = kind(model, tokenizer)
-            with torch.no_grad(), evaluating(candidate):
-                candidate.logits(candidate.embed(probe))
-                if isinstance(candidate, AttentiveTransformer):
-                    candidate.attention(probe)
-        except Exception:  # whatever a stranger's model raises, it cannot do this
+            with evaluating(candidate):
+                _try(candidate)
+        except Exception as error:  # whatever a stranger's model raises, it cannot do this
+            failures.append(first_line(error))
             continue
+        if not isinstance(candidate, DifferentiableTransformer):
+            _warn_of(model, f"cannot be followed by gradients ({failures[-1]})")
         return candidate
-    return TransformerText(model, tokenizer)
+    _warn_of(model, f"cannot be followed piece by piece ({failures[-1]})")
+    return TransformerText(model, tokenizer, label=asked.label, batching=batching)
 
 
-def load_transformer(folder: Path, labels: Sequence[str] | None = None) -> TransformerText:
+def _warn_of(model: Any, lack: str) -> None:
+    warnings.warn(
+        f"{type(model).__name__} {lack}: methods that need gradients or attention are left out; "
+        "those that only ask the model, such as occlusion, lime and shap, work",
+        stacklevel=4,
+    )
+
+
+def _label(model: Any, label: str | None) -> int | None:
+    """The number of the one label that is asked about; None where labels exclude each other."""
+    config = model.config
+    names = [str(config.id2label[i]) for i in range(config.num_labels)]
+    kind = config.problem_type
+    several = kind == "multi_label_classification"
+    if label is not None:
+        if label not in names:
+            raise ModelError(f"the model has no label {label!r}: {nearest(label, names)}")
+        return names.index(label)
+    if several:
+        raise ModelError(
+            f"this model's {len(names)} labels do not exclude each other ({', '.join(names)}). "
+            f"Audit them one at a time, each as yes or no: write FOLDER:LABEL, such as "
+            f"FOLDER:{names[0]}, or load_model(…, label={names[0]!r}), with data labelled 0 and 1"
+        )
+    if len(names) < 2 or kind == "regression":
+        raise ModelError(
+            "expected a classifier with two labels or more; this model answers "
+            f"{len(names)} number{'s' * (len(names) != 1)} ({kind or 'no problem_type'}). If the "
+            f"number is a logit of yes, write FOLDER:{names[0]}. If it is a measure, decide what "
+            "is high: a function of a list of texts that returns the probability of high for each "
+            "is a model too (file.py:function)"
+        )
+    return None
+
+
+def _batching(model: TransformerText) -> Batching:
+    """Whether texts can be read together: some models take padding for a part of the text, and
+    decoders without a padding token refuse."""
+    rows = [model._ids(text) for text in PROBES]
+    lengths = [len(row) for row in rows]
+    with torch.inference_mode(), evaluating(model):
+        alone = [model._logits(*model._padded([row]), [len(row)]) for row in rows]
+        for batching, chosen in (("padded", [0, 1, 2]), ("same_length", [1, 1])):
+            model.batching = "padded"
+            with contextlib.suppress(ModelError):
+                ids, present = model._padded([rows[i] for i in chosen])
+                together = model._logits(ids, present, [lengths[i] for i in chosen])
+                expected = torch.cat([alone[i] for i in chosen])
+                wide = ALIKE * max(1.0, float(expected.abs().max()))
+                limit = max(wide, 8 * torch.finfo(together.dtype).eps)
+                if float((together - expected).abs().max()) <= limit:
+                    return batching  # type: ignore[return-value]
+    return "single"
+
+
+def _try(model: MaskableTransformer) -> None:
+    """Does what the class promises, or raises."""
+    text = PROBES[1]
+    if "offset_mapping" not in model.tokenizer(text.text, return_offsets_mapping=True):
+        raise ModelError("its tokeniser does not tell where its pieces stand in the text")
+    _, alignment = model._pieces(text)
+    if len(np.unique(alignment.word)) < text.n_features:
+        raise ModelError("by its tokeniser some words have no pieces")
+    if isinstance(model, DifferentiableTransformer):
+        path_gradients(model, PROBES, [0] * len(PROBES))
+    if isinstance(model, AttentiveTransformer):
+        model.attention(PROBES)
+
+
+def load_transformer(
+    folder: Path, labels: Sequence[str] | None = None, label: str | None = None
+) -> TransformerText:
     """A sequence classifier from a local folder; remote code is never run."""
     model, tokenizer, missing = Encoder(folder).read(HEAD, labels)
     if missing:
@@ -313,7 +583,7 @@ def load_transformer(folder: Path, labels: Sequence[str] | None = None) -> Trans
             f"({', '.join(missing[:2])} are missing): its answers would be "
             "random. Train it first: veracity train 'transformer(encoder=FOLDER)' DATA --out NEW"
         )
-    return wrapped(model, tokenizer)
+    return wrapped(model, tokenizer, label)
 
 
 def new_transformer(encoder: Encoder, labels: Sequence[str], seed: int) -> TransformerText:

@@ -183,9 +183,8 @@ class Windows:
                     other = table.index_select(0, places[column, i:j])
                     torch.maximum(here, other, out=here)
             pooled.append(best)
-        back = torch.empty(masks, dtype=torch.int64)
-        back[torch.from_numpy(order)] = torch.arange(masks)
-        return torch.cat(pooled, dim=1)[back.to(device)]
+        back = torch.from_numpy(np.argsort(order)).to(device)
+        return torch.cat(pooled, dim=1)[back]
 
     def _laid_out(self, shown: BoolArray, delete: bool) -> tuple[IntArray, IntArray]:
         """What each masking reads, as numbers: words, n the blank, n + 1 padding all around."""

@@ -58,6 +58,8 @@ def demo(
         METHODS,
         out=folder / "audit",
         workers=workers,
+        sources={name: str(folder / "models" / name) for name in models},
+        command="veracity demo",
         watch=lambda progress: watch("audit", progress),
     )
 

@@ -102,7 +102,9 @@ def print_augmentation(console: Console, found: Augmentation) -> None:
             f"{gain.texts:,}",
             *(exact_percent(rate.accuracy) for rate in (gain.plain, gain.augmented)),
             f"{exact_percent(gain.difference, signed=True)} "
-            f"({100 * gain.low:+.1f} to {100 * gain.high:+.1f})".replace("-", "−"),
+            f"({100 * gain.low:+.1f} to {100 * gain.high:+.1f})".replace("-", "−")
+            if gain.originals > 1
+            else exact_percent(gain.difference, signed=True),
             number(gain.p),
         )
     console.print(table)

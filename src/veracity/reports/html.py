@@ -12,9 +12,18 @@ from typing import Any
 from markupsafe import Markup
 
 from ..results.curves import deletion_figures
-from ..results.run import Cost, Run
+from ..results.run import Cost, Run, remarks
+from ..results.sampling import (
+    Lead,
+    Noise,
+    OwnError,
+    leads,
+    noise,
+    own_errors,
+    questions_per_text,
+)
 from ..results.standings import Standing
-from ..results.verdicts import Verdict, verdicts
+from ..results.verdicts import Conclusion, Conclusions, Verdict, conclude
 from . import charts, plots
 from .agreement import AGREE, DISAGREE
 from .pages import pair_page, rendered, write_page
@@ -24,7 +33,6 @@ from .scoreboard import (
     board,
     comparisons,
     leading,
-    standings_of,
 )
 from .sentences import (
     Explained,
@@ -42,23 +50,26 @@ LARGEST = 5_000_000
 _ROOMS = (3_000_000, 1_500_000, 500_000, 50_000)  # for sentences, tried from the left
 
 
-def write_report(run: Run, path: Path | None = None) -> Path:
+def write_report(
+    run: Run, path: Path | None = None, *, conclusions: Conclusions | None = None
+) -> Path:
     """Put the report in the run's folder, or where it is asked for."""
-    return write_page(build_report(run), path or run.folder / "report.html")
+    return write_page(build_report(run, conclusions), path or run.folder / "report.html")
 
 
-def build_report(run: Run) -> str:
-    """The whole page as text."""
-    found = standings_of(run)
+def build_report(run: Run, conclusions: Conclusions | None = None) -> str:
+    """The whole page as text; what a run says is computed unless it is given."""
+    said = conclusions or conclude(run)
+    found = said.standings
     texts = explained(run)
     page = ""
     for room in _ROOMS:
-        page = _render(_Page(run, found, texts, payload(run, texts, room=room)))
+        page = _render(_Page(run, said, found, texts, payload(run, texts, room=room)))
         if len(page.encode()) < LARGEST:
             return page
     # no sentence is to blame: so many methods and quantities only fit without the lesser ones
     headlines = [s for s in found if s.headline]
-    return _render(_Page(run, headlines, texts, payload(run, texts, room=0)))
+    return _render(_Page(run, said, headlines, texts, payload(run, texts, room=0)))
 
 
 def _render(page: _Page) -> str:
@@ -98,6 +109,7 @@ class _Page:
     """What the template asks for."""
 
     run: Run
+    conclusions: Conclusions
     standings: Sequence[Standing]
     texts: Sequence[Explained]
     payload: Payload
@@ -123,7 +135,10 @@ class _Page:
         return [s for s in self.standings if s.model == model]
 
     def answers(self, model: str) -> list[_Answer]:
-        return [_answer(v) for v in verdicts(self.of(model))]
+        return [_answer(v) for v in self.conclusions.of(model).verdicts]
+
+    def conclusion(self, model: str) -> Conclusion:
+        return self.conclusions.of(model)
 
     def board(self, model: str, *, headline: bool) -> Board | None:
         first = leading(self.of(model))
@@ -170,22 +185,57 @@ class _Page:
         found = [c for c in self.run.costs() if c.examples]
         return {m: _cost_rows([c for c in found if c.model == m]) for m in self.run.models}
 
+    @property
+    def remarks(self) -> list[str]:
+        """What a budget made of the run."""
+        return remarks(self.run)
+
+    @cached_property
+    def noise(self) -> list[Noise]:
+        """What a second draw showed; nothing where no method draws."""
+        return noise(self.run)
+
+    @cached_property
+    def own_errors(self) -> list[OwnError]:
+        return own_errors(self.run)
+
+    @cached_property
+    def questions(self) -> Mapping[tuple[str, str], float]:
+        return questions_per_text(self.run)
+
+    def noise_of(self, model: str) -> list[Noise]:
+        return [n for n in self.noise if n.model == model and n.headline]
+
+    def errors_of(self, model: str) -> list[OwnError]:
+        return [e for e in self.own_errors if e.model == model]
+
+    def leads_of(self, model: str) -> list[Lead]:
+        return leads(self.of(model), self.noise)
+
     def model_metrics(self, model: str) -> list[tuple[str, Mapping[str, float]]]:
         summaries = self.run.summaries().get(model, {}).get("", {})
-        return [(m, summaries[m]) for m in self.run.asked["metrics"] if m in summaries]
+        return [
+            # which label is answered to nothing is told by name already
+            (m, {name: value for name, value in summaries[m].items() if name != "label"})
+            for m in self.run.asked["metrics"]
+            if m in summaries
+        ]
 
     def skipped(self, model: str) -> list[Mapping[str, str]]:
         return [s for s in self.run.asked["skipped"] if s["model"] == model]
 
-    def comparisons(self, model: str) -> int:
+    def comparisons(self, model: str) -> str:
         return comparisons(self.of(model))
 
 
 def _answer(verdict: Verdict) -> _Answer:
     rest = verdict.sentence.removeprefix(f"To {verdict.purpose}, ")
-    rest = rest.removeprefix(f"use {verdict.use}: ")
+    if verdict.use:
+        rest = rest.partition(": ")[2]  # the method stands above it
     sure = f"tied with {len(verdict.tied)}" if verdict.tied else "clear lead"
-    return _Answer(verdict, rest[:1].upper() + rest[1:], sure)
+    return _Answer(
+        verdict, rest[:1].upper() + rest[1:], "tests disagree" if verdict.disagree else sure
+    )
 
 
 def _cost_rows(costs: Sequence[Cost]) -> list[_CostRow]:

@@ -29,13 +29,20 @@ OURS = b'name="generator" content="Veracity"'
 
 def write_page(content: str, path: Path) -> Path:
     """The page, whole or not at all; only a page of ours is written over."""
+    check_page(path)
+    with written_whole(path) as file:
+        file.write(content.encode("utf-8", "replace"))
+    return path
+
+
+def check_page(path: Path) -> None:
+    """Told before any work is done: nothing but a page of ours is written over."""
+    if path.is_dir():
+        raise RunError(f"expected {path} to be a file for a page; it is a folder. Choose another")
     if path.exists():
         with path.open("rb") as file:
             if OURS not in file.read(4096):
                 raise RunError(f"{path} is there already, and is no page of ours. Choose another")
-    with written_whole(path) as file:
-        file.write(content.encode("utf-8", "replace"))
-    return path
 
 
 def pair_page(run: Run, model: str) -> Path:

@@ -14,9 +14,9 @@ from ..data.words import is_chinese
 from ..results.pairs import Pair, Pairs, Side, pairs_of, telling_method
 from ..results.robustness import UNTYPED, Robustness, Share, robustness_of
 from ..results.run import Run
+from ..results.verdicts import Conclusions, conclude
 from .coloured import ColouredWord, coloured
 from .pages import pair_page, rendered, write_page
-from .scoreboard import standings_of
 from .showing import exact_percent, number, printable
 
 if TYPE_CHECKING:
@@ -38,20 +38,29 @@ MOST_PAIRS = 300
 
 
 def write_pair_pages(
-    run: Run, *, model: str = "", method: str = "", out: Path | None = None
+    run: Run,
+    *,
+    model: str = "",
+    method: str = "",
+    out: Path | None = None,
+    conclusions: Conclusions | None = None,
 ) -> list[Path]:
     """A page per model of a run whose data hold pairs, or of one model where it is asked for."""
     if model and model not in run.models:
         raise PluginError(f"no model {model!r} in {run.folder}: {nearest(model, run.models)}")
     models = (model,) if model else run.models
-    standings = [] if method else standings_of(run)
+    said = None if method else conclusions or conclude(run)
     written = []
     for name in models:
-        found = pairs_of(run, name, method or telling_method(run, name, standings))
+        found = pairs_of(run, name, _telling(run, name, method, said))
         path = out or pair_page(run, name)
         rates = robustness_of(run, name) if UNLABELLED not in run.labels else None
         written.append(write_pairs(found, path, robustness=rates))
     return written
+
+
+def _telling(run: Run, model: str, method: str, said: Conclusions | None) -> str:
+    return method if said is None else telling_method(run, model, said.of(model).verdicts)
 
 
 def write_pairs(found: Pairs, path: Path, *, robustness: Robustness | None = None) -> Path:

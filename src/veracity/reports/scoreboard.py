@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..results.run import Run
-from ..results.standings import LEVEL, Entry, Standing, standings
+from ..results.standings import LEVEL, Entry, Standing
 
 ARROWS = {"higher": "↑", "lower": "↓", "": ""}
 
@@ -34,12 +34,6 @@ class Board:
     model: str
     columns: tuple[Standing, ...]
     rows: tuple[Row, ...]
-
-
-def standings_of(run: Run) -> list[Standing]:
-    """A run's standings; none when nothing that tests explanations was asked for."""
-    tested = any(not about["of_model"] for about in run.asked["metrics"].values())
-    return standings(run) if tested else []
 
 
 def baselines_of(run: Run) -> list[str]:
@@ -83,10 +77,19 @@ def against_chance(entry: Entry) -> str:
     """What must be said when a method did not beat chance; nothing when it did."""
     if entry.better_than_chance is not False or not entry.n:
         return ""
+    if not entry.could_beat_chance:
+        return "too few texts"
     below = entry.p_chance is not None and entry.p_chance < LEVEL
     return "below chance" if below else "like chance"
 
 
-def comparisons(columns: Sequence[Standing]) -> int:
-    """How many pairs were tested, the number that the correction counts."""
-    return sum(math.comb(len(s.entries), 2) for s in columns if s.better)
+def comparisons(columns: Sequence[Standing]) -> str:
+    """How many pairs were tested, family by family."""
+    families = {
+        (bool(s.headline), s.comparisons, s.chance_comparisons) for s in columns if s.better
+    }
+    return "; ".join(
+        f"{own} between methods and {with_chance} with chance "
+        f"{'behind the verdicts' if headline else 'in the other quantities'}"
+        for headline, own, with_chance in sorted(families, reverse=True)
+    )

@@ -101,6 +101,8 @@ def print_suspects(console: Console, found: Suspects) -> None:
         console.print(Line(said + "should these decide?"))
     else:
         console.print(Line(f"None of {found.looks:,} looks weighs more than chance explains."))
+    if found.limits:
+        console.print(Line(f"{found.limits}.", style="bold"))
 
 
 def _short(value: float) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rich.color import Color
 from rich.console import Console
 from rich.padding import Padding
+from rich.rule import Rule
 from rich.style import Style
 from rich.table import Table
 from rich.text import Text as Line
@@ -15,8 +16,8 @@ from ..core.attributions import Attribution, ranking
 from ..results.dryrun import DryRun, Findings, Profile, Sight, headline, remarks
 from ..results.run import Run
 from ..results.standings import Entry, Standing
-from ..results.verdicts import verdicts
-from .scoreboard import ARROWS, Board, against_chance, baselines_of, board, leading, standings_of
+from ..results.verdicts import Conclusions, Recommendation, Verdict, verdicts
+from .scoreboard import ARROWS, Board, against_chance, baselines_of, board, leading
 from .showing import number, percent, printable, words
 
 TOP = 3
@@ -72,21 +73,58 @@ def _shade(strength: float) -> Style:
     return Style(color=ink, bgcolor=Color.from_rgb(*mixed), bold=abs(strength) > 0.6)
 
 
-def print_standings(console: Console, what: Run | Sequence[Standing]) -> None:
+SIGN_OF = {"like chance": "≈", "below chance": "▽", "too few texts": "?"}
+
+KEY = "* best   ~ not told apart from the best   ≈ no better than chance   ? too few texts to tell"
+
+
+def print_conclusions(console: Console, run: Run, said: Conclusions) -> None:
+    """Of each model what it is worth itself, a compact scoreboard, the verdicts in words, and last,
+    in a box, what to do."""
+    for one in said.models:
+        heading = Line(printable(one.model), style="bold")
+        console.print(heading.append(f": {printable(one.health.summary)}", style="not bold"))
+        columns = [s for s in said.standings if s.model == one.model]
+        _print_model(console, one.model, columns, baselines_of(run), one.verdicts)
+    if said.standings:
+        console.print(Line(KEY))
+    for one in said.models:
+        _print_box(console, one.recommendation)
+
+
+def _print_box(console: Console, advice: Recommendation) -> None:
+    """One recommendation: the method, what it does and costs, and the commands to go on with. No
+    frame at the sides, so that commands can be copied."""
+    console.print(Rule(f"What to do with {printable(advice.model)}", align="left"))
+    lines = [Line(printable(advice.sentence), style="bold")]
+    lines += [Line(printable(line)) for line in (advice.effect, *advice.reasons) if line]
+    lines += [Line(f"But {printable(caution)}.", style="yellow") for caution in advice.cautions]
+    for line in lines:
+        console.print(line)
+    again = "Repeat this audit" if advice.method else "Then audit again"
+    for what, command in (("Explain a text", advice.explain), (again, advice.repeat)):
+        if command:
+            console.print(Line(f"{what}:"))
+            console.print(Line(f"  {printable(command)}"), soft_wrap=True)
+    console.print(Rule())
+
+
+def print_standings(console: Console, found: Sequence[Standing]) -> None:
     """A compact scoreboard per model, then the verdict in words."""
-    if isinstance(what, Run):
-        models, found, baselines = list(what.models), standings_of(what), baselines_of(what)
-    else:
-        models, found = list(dict.fromkeys(s.model for s in what)), list(what)
-        baselines = [e.method for s in found[:1] for e in s.entries if e.is_chance]
-    for model in models:
-        _print_model(console, model, [s for s in found if s.model == model], baselines)
+    baselines = [e.method for s in found[:1] for e in s.entries if e.is_chance]
+    for model in dict.fromkeys(s.model for s in found):
+        columns = [s for s in found if s.model == model]
+        _print_model(console, model, columns, baselines, verdicts(columns))
     if found:
-        console.print(Line("* best   ~ not told apart from the best   ≈ no better than chance"))
+        console.print(Line(KEY))
 
 
 def _print_model(
-    console: Console, model: str, columns: Sequence[Standing], baselines: Sequence[str]
+    console: Console,
+    model: str,
+    columns: Sequence[Standing],
+    baselines: Sequence[str],
+    said: Sequence[Verdict],
 ) -> None:
     if not columns:
         console.print(Line(f"{printable(model)}: no test of explanations was run"))
@@ -95,7 +133,7 @@ def _print_model(
     if console.width >= WIDE or not headlines:
         headlines = leading(columns) or list(columns)
     console.print(_table(board(model, headlines, baselines=baselines)))
-    for verdict in verdicts(columns):
+    for verdict in said:
         console.print(_verdict(verdict.sentence, verdict.use))
     console.print()
 
@@ -112,7 +150,8 @@ def _table(shown: Board) -> Table:
 
 
 def _heading(standing: Standing) -> Line:
-    return Line(f"{printable(words(standing.name))} {ARROWS[standing.better]}".rstrip())
+    where = f" ({standing.where})" if standing.where else ""
+    return Line(f"{printable(words(standing.name))}{where} {ARROWS[standing.better]}".rstrip())
 
 
 def _cell(entry: Entry | None) -> Line:
@@ -120,7 +159,7 @@ def _cell(entry: Entry | None) -> Line:
         return Line("–")
     mark = "*" if entry.is_best else "~" if entry.tied_with_best else " "
     style = "bold" if entry.is_best else "underline" if entry.tied_with_best else ""
-    line = Line("≈ " if against_chance(entry) else "")
+    line = Line(f"{SIGN_OF[against_chance(entry)]} " if against_chance(entry) else "")
     line.append(number(entry.mean), style=style)
     return line.append(mark)
 
@@ -128,7 +167,7 @@ def _cell(entry: Entry | None) -> Line:
 def _verdict(sentence: str, use: str | None) -> Line:
     line = Line(printable(sentence))
     if use:
-        line.highlight_words([printable(f"use {use}:")], style="bold")
+        line.highlight_words([printable(f"use {use}")], style="bold")
     return line
 
 

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..core.errors import DataError
 from ..core.examples import Dataset
 from ..core.files import written_whole
@@ -105,7 +107,7 @@ def _gain(name: str, groups: Sequence[str], plain: BoolArray, augmented: BoolArr
         p = paired_p(groups, sides)
     else:
         p = sign_flip_test(difference, groups)
-    low, high = grouped_interval(difference, groups)
+    low, high = np.clip(grouped_interval(difference, groups), -1.0, 1.0).tolist()
     return Gain(
         name,
         len(groups),

@@ -19,7 +19,7 @@ from ..core.inputs import FloatArray
 from .guarantees import LUCK, Reliance
 from .run import Cost, Run, timestamp, versions
 from .standings import Column, Standing, columns_of, compare_all
-from .statistics import cluster_intervals, wilson
+from .statistics import cluster_intervals, texts_needed, wilson
 from .verdicts import listed
 
 FILE = "dryrun.json"
@@ -273,6 +273,10 @@ class Findings:
     profiles: tuple[Profile, ...]
     seeds: int
     comparisons: int
+    trainings: int = 0
+    """How many models are compared over all cues."""
+    needed: int = 0
+    """So many models at least before any difference between methods could be told."""
 
     @property
     def methods(self) -> list[Profile]:
@@ -321,7 +325,11 @@ def findings(dry: DryRun) -> Findings:
     profiles.sort(key=lambda p: (p.baseline, -p.worst, -p.mean))
     pairs = math.comb(len(methods), 2)
     seeds = len({t.seed for t in scored})
-    return Findings(cells, left_out, tuple(profiles), seeds, pairs * len(standings))
+    corrected = standings[""].comparisons
+    return Findings(
+        cells, left_out, tuple(profiles), seeds, pairs * len(standings), len(scored),
+        texts_needed(corrected),
+    )  # fmt: skip
 
 
 _QUANTITIES = {
@@ -376,11 +384,16 @@ def _standings(
     methods: Sequence[str],
     baselines: Sequence[str],
 ) -> dict[str, Standing]:
-    """All pairs of methods on each cue and, under no name, on all together: one Holm family."""
-    seen = {"": np.concatenate([t["seen"] for t in tables.values()])}
-    for key, trials in by_key.items():
-        seen[_name(key)] = np.concatenate([tables[t.name]["seen"] for t in trials])
-    found = compare_all(seen, methods, chance=baselines)
+    """All pairs of methods on each cue and, under no name, on all together, corrected together.
+    Texts are the draws of one model; of several models, which may differ far more, these are."""
+    names = {"": list(tables), **{_name(k): [t.name for t in v] for k, v in by_key.items()}}
+    seen = {k: np.concatenate([tables[t]["seen"] for t in trials]) for k, trials in names.items()}
+    models = {
+        k: [t for t in trials for _ in range(len(tables[t]["seen"]))]
+        for k, trials in names.items()
+        if len(trials) > 1
+    }
+    found = compare_all(seen, methods, chance=baselines, families=models)
     return {s.name: s for s in found}
 
 
@@ -394,7 +407,7 @@ def _cell(
 ) -> Cell:
     clusters = [np.column_stack([t["seen"], t["chance"][:, 0]]) for t in tables]
     together = np.concatenate(clusters)
-    bounds = cluster_intervals(clusters)
+    bounds = np.clip(cluster_intervals(clusters), 0.0, 1.0)
     # where all drawn texts agree a bootstrap has no width, however few they are
     shares = np.array([wilson(np.nansum(c), int((~np.isnan(c)).sum())) for c in together[:, :-1].T])
     bounds[:-1, 0] = np.fmin(bounds[:-1, 0], shares[:, 0])

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..core.errors import RunError
 from ..core.files import written_whole
+from .statistics import mean_intervals
 
 FILE = "findings.json"
 
@@ -43,7 +44,7 @@ class Cell:
         published_spread: float | None = None,
         within: tuple[float, float] = (-np.inf, np.inf),
     ) -> Cell:
-        """Mean, standard deviation over runs and, of three or more, a t interval of the mean as
+        """Mean, standard deviation over runs and, of three or more, the interval of the mean as
         far as it lies within what is possible."""
         known = np.array([v for v in values if not np.isnan(v)], dtype=np.float64)
         if not len(known):
@@ -51,13 +52,10 @@ class Cell:
         mean = float(known.mean())
         if len(known) < 2:
             return cls(mean, n=1, published=published, published_spread=published_spread)
-        from scipy.stats import t
-
         spread = float(known.std(ddof=1))
         if len(known) < 3:
             return cls(mean, spread, None, None, len(known), published, published_spread)
-        half = float(t.ppf(0.975, len(known) - 1) * spread / np.sqrt(len(known)))
-        low, high = max(mean - half, within[0]), min(mean + half, within[1])
+        low, high = (float(end) for end in np.clip(mean_intervals(known[:, None])[0], *within))
         return cls(mean, spread, low, high, len(known), published, published_spread)
 
 

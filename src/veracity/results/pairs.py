@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,9 +13,9 @@ from ..core.examples import UNLABELLED, Dataset, Example
 from ..core.inputs import FloatArray, Text
 from ..core.plugins import nearest
 from ..metrics.consistency import Consistency
+from ..metrics.movement import Movement, changed_words
 from .run import Run
-from .standings import Standing
-from .verdicts import verdicts
+from .verdicts import Verdict
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,17 @@ class Pair:
     """Words that are top words of the twin alone, and of the original alone."""
     shared: int
     """How many of the twin's top words are among the original's."""
+    new: tuple[str, ...] = ()
+    """The twin's words that are not its original's, in order."""
+    found: float = float("nan")
+    """Of a twin that turned label and answer: the share of these among as many top words."""
+    chance: float = float("nan")
+    """The share that a random order finds."""
+
+    @property
+    def turned(self) -> bool:
+        """Whether the twin has another label, so that its explanation should differ."""
+        return self.original.label != self.twin.label
 
     @property
     def one_wrong(self) -> bool:
@@ -78,15 +89,37 @@ class Pairs:
         return sum(pair.one_wrong for pair in self.pairs)
 
     @property
+    def alike(self) -> tuple[Pair, ...]:
+        """Those that should be explained alike."""
+        return tuple(p for p in self.pairs if self.measure.twins == "all" or not p.turned)
+
+    @property
+    def turned(self) -> tuple[Pair, ...]:
+        """Those whose label changed, and the answer with it, so that the new words turned it."""
+        return tuple(p for p in self.pairs if not np.isnan(p.found))
+
+    @property
     def unranked(self) -> int:
         """Pairs without MAP: one of both has words but no scores."""
-        return sum(bool(np.isnan(pair.map)) for pair in self.pairs)
+        return sum(bool(np.isnan(pair.map)) for pair in self.alike)
 
     @property
     def mean_map(self) -> float:
         """MAP over the pairs in which it is defined."""
-        defined = [pair.map for pair in self.pairs if not np.isnan(pair.map)]
-        return float(np.mean(defined)) if defined else float("nan")
+        return _mean([pair.map for pair in self.alike])
+
+    @property
+    def mean_found(self) -> float:
+        return _mean([pair.found for pair in self.turned])
+
+    @property
+    def mean_chance(self) -> float:
+        return _mean([pair.chance for pair in self.turned])
+
+
+def _mean(values: Sequence[float]) -> float:
+    defined = [v for v in values if not np.isnan(v)]
+    return float(np.mean(defined)) if defined else float("nan")
 
 
 def pairs_of(run: Run, model: str, method: str, *, measure: Consistency | None = None) -> Pairs:
@@ -110,12 +143,12 @@ def pairs_of(run: Run, model: str, method: str, *, measure: Consistency | None =
     return compared(data, answers, found, model=model, method=method, measure=measure)
 
 
-def telling_method(run: Run, model: str, found: Sequence[Standing]) -> str:
-    """The method to show pairs by where nobody chose one: what the run's standings recommend first,
+def telling_method(run: Run, model: str, said: Sequence[Verdict]) -> str:
+    """The method to show pairs by where nobody chose one: what the run's verdicts recommend first,
     or else the first that looks at the model at all."""
     unable = {s["explainer"] for s in run.asked["skipped"] if s["model"] == model}
     able = [e for e in run.explainers if e not in unable]
-    advised = [v.use for v in verdicts([s for s in found if s.model == model])]
+    advised = [v.use for v in said]
     informed = [e for e in able if not run.asked["explainers"][e].get("baseline")]
     return next(name for name in (*advised, *informed, *able) if name in able)
 
@@ -155,15 +188,24 @@ def compared(
     pairs = []
     for original, twin in data.pairs:
         one, other = side(original), side(twin)
-        pairs.append(
-            Pair(
-                one,
-                other,
-                twin.facts.get("adv_type", ""),
-                by.compared(found[original.id], found[twin.id])["map"],
-                *moved(one.top_words, other.top_words),
-            )
+        explained = found[original.id], found[twin.id]
+        pair = Pair(
+            one,
+            other,
+            twin.facts.get("adv_type", ""),
+            by.compared(*explained)["map"] if by.asks(original, twin) else float("nan"),
+            *moved(one.top_words, other.top_words),
         )
+        if pair.turned:
+            new = np.flatnonzero(changed_words(original.input.words, twin.input.words))
+            row = Movement().compared(*explained, one.answer != other.answer)
+            pair = replace(
+                pair,
+                new=tuple(twin.input.words[i] for i in new),
+                found=row["found"],
+                chance=row["share"],
+            )
+        pairs.append(pair)
     ordered = sorted(pairs, key=lambda pair: not pair.one_wrong)  # stable: else as in the data
     return Pairs(model, data.name, method, by, tuple(ordered))
 

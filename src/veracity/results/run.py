@@ -6,8 +6,10 @@ import contextlib
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+import shutil
+import warnings
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,10 +59,13 @@ class Run:
     # ---- opening ----------------------------------------------------------------------------
 
     @classmethod
-    def start(cls, folder: Path, asked: Mapping[str, Any], data: Dataset) -> Run:
-        """A new run, or the one already in this folder if the same was asked of it."""
+    def start(
+        cls, folder: Path, asked: Mapping[str, Any], data: Dataset, *, redo: Collection[str] = ()
+    ) -> Run:
+        """A new run, or the one already in this folder if the same was asked of it, without what it
+        holds of the methods to be done anew."""
         if (folder / "run.json").exists():
-            return cls._resume(folder, asked)
+            return cls._resume(folder, asked, data, redo)
         run = cls(folder, asked, {"created": timestamp(), "versions": versions()})
         run._write_examples(data)
         run._write_json()
@@ -81,9 +86,15 @@ class Run:
             )
 
     @classmethod
-    def _resume(cls, folder: Path, asked: Mapping[str, Any]) -> Run:
+    def _resume(
+        cls, folder: Path, asked: Mapping[str, Any], data: Dataset, redo: Collection[str]
+    ) -> Run:
         before = cls.open(folder)
         now = json.loads(json.dumps(asked))
+        if _chosen_anew(before.asked, now):
+            # all that was answered is kept elsewhere: nothing is asked twice
+            before._clear()
+            return cls.start(folder, asked, data)
         changed = [
             k for k in ("dataset", "seed", "batch_size", "target") if before.asked[k] != now[k]
         ]
@@ -98,17 +109,36 @@ class Run:
             changed += [
                 f"version of {spec}"
                 for spec, about in now[kind].items()
+                if spec not in redo
                 if about.get("code") != before.asked[kind].get(spec, about).get("code")
             ]
         if changed:
+            edited = [c for c in changed if c.removeprefix("version of ") in now["explainers"]]
+            anew = "; a method whose file was edited is done anew with --redo METHOD (redo=…)"
+            anew = anew if len(edited) == len(changed) else ""
             raise RunError(
                 f"{folder} holds a run with another {' and another '.join(changed)}. Choose "
-                "another folder for this run, or delete that one"
+                f"another folder for this run, or delete that one{anew}"
             )
+        for spec in redo:
+            # before the record says that they are of the new version
+            before._forget(spec)
+            before.second_draw._forget(spec)
         # what methods learnt from is kept while their parts are, whatever is asked now
-        run = cls(folder, {**asked, "train": {**learnt, **learns}}, before.made)
+        made = _resumed(before.made, folder)
+        run = cls(folder, {**asked, "train": {**learnt, **learns}}, made)
         run._write_json()
         return run
+
+    def _forget(self, explainer: str) -> None:
+        """Removes a method's parts, and nothing else that may lie beside them."""
+        for model in self.models:
+            attributed = self.attribution_part(model, explainer, 0).parent
+            scored = self.score_part(model, explainer, "any", 0).parents[1]
+            for part in (*attributed.glob("*.parquet"), *scored.glob("*/*.parquet")):
+                inside = part.resolve().is_relative_to(self.folder.resolve())
+                if inside and re.fullmatch(r"\d{5}", part.stem) and part.is_file():
+                    part.unlink()
 
     @classmethod
     def open(cls, folder: str | Path) -> Run:
@@ -130,6 +160,36 @@ class Run:
         except (ValueError, KeyError, TypeError) as error:
             raise RunError(f"{path} is damaged ({error}). Restore it, or run again") from None
 
+    def _clear(self) -> None:
+        (self.folder / "run.json").unlink()
+        for kind in ("predictions", "attributions", "scores", "second_draw"):
+            shutil.rmtree(self.folder / kind, ignore_errors=True)
+        (self.folder / "summaries.json").unlink(missing_ok=True)
+
+    @property
+    def partial(self) -> Mapping[str, Any] | None:
+        """Where a budget ended the audit: `texts` of so many (`of`) went through all methods, and
+        only these are read; `why` says what to do."""
+        found: Mapping[str, Any] | None = self.made.get("partial")
+        return found
+
+    def marked(self, partial: Mapping[str, Any] | None) -> Run:
+        """This run as partial, or as whole."""
+        if partial == self.partial:
+            return self
+        rest = {k: v for k, v in self.made.items() if k != "partial"}
+        run = replace(self, made={**rest, "partial": partial} if partial else rest)
+        run._write_json()
+        return run
+
+    def _parts(self, first: Path) -> list[Path]:
+        """All parts that belong to the same as the first one, without what is not finished."""
+        paths = sorted(first.parent.glob("*.parquet"))
+        if self.partial is None:
+            return paths
+        finished = {f"{batch:05d}" for batch in self.partial["batches"]}
+        return [path for path in paths if path.stem in finished]
+
     def _write_json(self) -> None:
         content = {"format": FORMAT, "asked": self.asked, "made": self.made}
         with written_whole(self.folder / "run.json") as file:
@@ -140,6 +200,11 @@ class Run:
     def _part(self, kind: str, *keys: str | int) -> Path:
         *folders, last = [f"{k:05d}" if isinstance(k, int) else slug(k) for k in keys]
         return self.folder.joinpath(kind, *folders, f"{last}.parquet")
+
+    @property
+    def second_draw(self) -> Run:
+        """Part of the texts, explained with other random numbers by methods that draw."""
+        return replace(self, folder=self.folder / "second_draw")
 
     def prediction_part(self, model: str, batch: int) -> Path:
         return self._part("predictions", model, batch)
@@ -250,6 +315,11 @@ class Run:
         return tuple(self.asked["explainers"])
 
     @property
+    def ceilings(self) -> tuple[str, ...]:
+        """The searches that show what is possible; older runs hold none."""
+        return tuple(self.asked.get("ceilings", ()))
+
+    @property
     def labels(self) -> tuple[str, ...]:
         return tuple(self.asked["dataset"]["labels"])
 
@@ -275,11 +345,26 @@ class Run:
         partners = table["partner"].to_pylist() if known else [None] * len(names)
         return {name: partner or name for name, partner in zip(names, partners, strict=True)}
 
+    def gold(self) -> dict[str, int]:
+        """Each example's label, without the texts."""
+        table = read_table(self.folder / "examples.parquet", ["example", "label"]).to_pydict()
+        return dict(zip(table["example"], table["label"], strict=True))
+
+    def model_scores(self, model: str, metric: str, name: str) -> FloatArray:
+        """One quantity of a test of the model itself; empty where it was not made."""
+        folder = self.score_part(model, "", metric, 0).parent
+        found = [
+            value
+            for path in sorted(folder.glob("*.parquet"))
+            for _, value in _named(read_table(path, ["name", "value"]), name)
+        ]
+        return np.array(found, dtype=np.float64)
+
     def predictions(self, model: str) -> dict[str, FloatArray]:
         """Class probabilities by example, labels in the dataset's order."""
         return {
             r["example"]: np.array(r["probabilities"])
-            for path in sorted(self.prediction_part(model, 0).parent.glob("*.parquet"))
+            for path in self._parts(self.prediction_part(model, 0))
             for r in read_table(path).to_pylist()
         }
 
@@ -287,21 +372,21 @@ class Run:
         """Stored attributions by example, as `read_attributions` gives them."""
         return {
             example: row
-            for path in sorted(self.attribution_part(model, explainer, 0).parent.glob("*.parquet"))
+            for path in self._parts(self.attribution_part(model, explainer, 0))
             for example, row in read_attributions(path).items()
         }
 
-    def scores(self) -> pa.Table:
-        """All scores of what was asked, in long form."""
+    def scores(self, *, ceilings: bool = False) -> pa.Table:
+        """All scores of what was asked, in long form; those of searches only where wanted."""
         import pyarrow as pa
 
-        folders = [
-            self.score_part(model, explainer, metric, 0).parent
+        firsts = [
+            self.score_part(model, explainer, metric, 0)
             for model in self.models
-            for explainer in (*self.explainers, "")
+            for explainer in (*self.explainers, *(self.ceilings if ceilings else ()), "")
             for metric in self.asked["metrics"]
         ]
-        parts = [read_table(path) for f in folders for path in sorted(f.glob("*.parquet"))]
+        parts = [read_table(path) for first in firsts for path in self._parts(first)]
         relied = self.asked.get("reliance", {}).values()
         if not parts and relied and not any(r["forced"] for r in relied):
             # nothing could be held against the methods, so nothing was scored
@@ -317,8 +402,8 @@ class Run:
         found = []
         for model in self.models:
             for explainer in self.explainers:
-                folder = self.attribution_part(model, explainer, 0).parent
-                tables = [read_table(p, ["seconds", "questions"]) for p in folder.glob("*.parquet")]
+                parts = self._parts(self.attribution_part(model, explainer, 0))
+                tables = [read_table(path, ["seconds", "questions"]) for path in parts]
                 columns = [t.to_pydict() for t in tables]
                 found.append(
                     Cost(
@@ -332,10 +417,68 @@ class Run:
         return found
 
     def summaries(self) -> dict[str, Any]:
-        """What `write_summaries` wrote; nothing when the run has not finished."""
+        """What `write_summaries` wrote, with labels by name in what is about models; nothing when
+        the run has not finished."""
         path = self.folder / "summaries.json"
         found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+        for by_method in found.values():
+            for metric, figures in by_method.get("", {}).items():
+                named = {self._of_label(name): value for name, value in figures.items()}
+                by_method[""][metric] = named
         return found
+
+    def _of_label(self, name: str) -> str:
+        """`recall_of_2` as `recall_of_sport`: people know labels by name."""
+        what, of, number = name.rpartition("_of_")
+        known = bool(of) and number.isdecimal() and int(number) < len(self.labels)
+        return f"{what}_of_{self.labels[int(number)]}" if known else name
+
+
+def _named(table: pa.Table, name: str) -> list[tuple[str, float]]:
+    columns = table.to_pydict()
+    pairs = zip(columns["name"], columns["value"], strict=True)
+    return [(n, v) for n, v in pairs if n == name]
+
+
+def _resumed(made: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """What is known of a run's making, with the versions that go on with it now, if others."""
+    before, now = made.get("versions", {}), versions()
+    others = [
+        f"{name} {before.get(name, '(none)')} (now {now.get(name, 'none')})"
+        for name in sorted({*before, *now})
+        if before.get(name) != now.get(name)
+    ]
+    if not others:
+        return dict(made)
+    sentence = (
+        f"{folder} was begun with {', '.join(others)}. What it holds is kept, so figures of both "
+        "may stand side by side: to compute all with the same, choose another folder"
+    )
+    warnings.warn(sentence, stacklevel=2)
+    earlier = [r for r in made.get("resumed", []) if r["versions"] != now]
+    told = {"at": timestamp(), "versions": now, "sentence": sentence}
+    return {**made, "resumed": [*earlier, told]}
+
+
+def remarks(run: Run) -> list[str]:
+    """What a budget made of a run, in sentences."""
+    found = []
+    if run.asked.get("plan"):
+        found.append(f"Chosen: {run.asked['plan']['sentence']}.")
+    if run.partial is not None:
+        of = f"{run.partial['texts']:,} of {run.partial['of']:,} texts"
+        found.append(f"Partial: all of this is told by {of}. {run.partial['why']}.")
+    return found
+
+
+def _chosen_anew(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    """Whether another budget chose other texts or settings of the same data."""
+    old, new = before.get("plan"), now.get("plan")
+    if not old:
+        return False
+    given = new["whole"] if new else now["dataset"]["fingerprint"]
+    keys = ("texts", "questions", "dropped")
+    return bool(old["whole"] == given) and (not new or any(old[key] != new[key] for key in keys))
 
 
 def _same_models(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -11,14 +12,26 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ..core.errors import RunError
-from ..core.inputs import FloatArray
+from ..core.inputs import FloatArray, IntArray
 from .run import Run
-from .statistics import group_sums, holm, letter_groups, mean_intervals, sign_flip_tests
+from .statistics import (
+    group_sums,
+    holm,
+    letter_groups,
+    mean_intervals,
+    sign_flip_tests,
+    texts_needed,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 LEVEL = 0.05
+
+WHERE = {"delete": "deleted", "mask": "masked", "pad": "padded"}
+
+POWER = 0.8
+"""So often a difference that is called detectable would have been found."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +51,12 @@ class Entry:
     is_best: bool
     tied_with_best: bool
     better_than_chance: bool | None
+    could_beat_chance: bool = True
+    """Whether so many texts could have shown it at all, all comparisons with chance counted."""
+    share: float | None = None
+    """How much of the way from chance to the best that a search found, on the texts searched."""
+    on_searched: float = math.nan
+    """The mean on those texts alone."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +71,23 @@ class Standing:
     purpose: str
     headline: bool
     entries: tuple[Entry, ...]
+    comparisons: int = 0
+    """How many comparisons of methods with each other the correction counts."""
+    chance_comparisons: int = 0
+    """How many with chance; a family of their own."""
+    detectable: float | None = None
+    """The difference from the best that another method would have shown in four of five audits."""
+    ceiling: float | None = None
+    """The mean of the best that any method or search found, text by text."""
+    searched: int = 0
+    """On how many texts."""
+    where: str = ""
+    """How words are hidden, where the metric hides any."""
+    quality: str = "faithfulness"
+
+    @property
+    def chance(self) -> Entry | None:
+        return next((e for e in self.entries if e.is_chance), None)
 
     @property
     def best(self) -> Entry | None:
@@ -72,11 +108,16 @@ class Column:
     values: FloatArray  # (examples, methods)
     families: list[str]
     """Examples of one family, such as a text and its twins, are no independent draws."""
+    ceiling: FloatArray | None = None
+    """The best that a search found, NaN where none was made. (examples,)"""
+    where: str = ""
+    quality: str = "faithfulness"
 
 
 def standings(run: Run) -> list[Standing]:
-    """Every compared quantity of a run; one Holm family per model."""
-    table = run.scores()
+    """Every compared quantity of a run. Comparisons are corrected by model, those that a verdict
+    rests on apart from the others, and those with chance apart from those between methods."""
+    table = run.scores(ceilings=True)
     found: list[Standing] = []
     for model in run.models:
         columns = columns_of(run, table, model)
@@ -98,13 +139,17 @@ def compare_all(
     *,
     better: Literal["higher", "lower"] = "higher",
     chance: Sequence[str] = (),
+    families: Mapping[str, Sequence[str]] | None = None,
 ) -> list[Standing]:
-    """The same for several tables by name, which are corrected together."""
+    """The same for several tables by name, which are corrected together; rows of one family, given
+    by table, are no independent draws."""
     info = {"better": better, "about": ""}
     columns = [
-        Column("", "", name, info, "", list(methods), names, v, names)
+        Column(
+            "", "", name, info, "", list(methods), rows, v, list((families or {}).get(name, rows))
+        )
         for name, v in tables.items()
-        for names in [[str(i) for i in range(len(v))]]
+        for rows in [[str(i) for i in range(len(v))]]
     ]
     return _compare(columns, chance)
 
@@ -144,6 +189,7 @@ def across(runs: Mapping[str, Run]) -> list[Standing]:
                 values=np.hstack(values),
                 examples=common,
                 families=[family[e] for e in common],
+                ceiling=None,
             )
         )
     chance = [
@@ -183,26 +229,70 @@ def columns_of(run: Run, table: pa.Table, model: str) -> list[Column]:
                     values[ids[example], place[explainer]] = value
             purpose = about["purpose"]
             columns.append(
-                Column(model, metric, name, info, purpose, methods, list(ids), values, families)
+                Column(
+                    model,
+                    metric,
+                    name,
+                    info,
+                    purpose,
+                    methods,
+                    list(ids),
+                    values,
+                    families,
+                    _ceiling(run, rows, ids, values, info),
+                    WHERE.get(about["settings"].get("hiding"), ""),
+                    about.get("quality", "faithfulness"),
+                )
             )
     return columns
 
 
+def _ceiling(
+    run: Run,
+    rows: Mapping[str, Sequence[Any]],
+    ids: Mapping[str, int],
+    values: FloatArray,
+    info: Mapping[str, Any],
+) -> FloatArray | None:
+    """Text by text the best that a search or any method reached; NaN where none was made."""
+    if not info.get("searched") or not run.ceilings:
+        return None
+    better = np.fmin if info["better"] == "lower" else np.fmax
+    found = np.full(len(ids), np.nan)
+    for explainer, example, value in zip(
+        rows["explainer"], rows["example"], rows["value"], strict=True
+    ):
+        if explainer in run.ceilings:
+            found[ids[example]] = better(found[ids[example]], value)
+    reached = better.reduce(values, axis=1)
+    return np.where(np.isnan(found), np.nan, better(found, reached))
+
+
+@dataclass(frozen=True)
+class _Tested:
+    """The corrected p-values of one column's pairs, and how many comparisons were counted."""
+
+    p: FloatArray  # (methods, methods)
+    comparisons: int
+    chance_comparisons: int
+
+
 def _compare(columns: Sequence[Column], chance: Sequence[str]) -> list[Standing]:
-    """Tests all pairs in all directed columns, corrects them together, and sorts the methods."""
+    """Tests all pairs in all directed columns, corrects each family of them, sorts the methods."""
     directed = [c for c in columns if c.info["better"]]
-    pairs = {id(c): list(itertools.combinations(range(len(c.methods)), 2)) for c in directed}
-    family = sum(len(p) for p in pairs.values())
+    pairs = [
+        (c, i, j) for c in directed for i, j in itertools.combinations(range(len(c.methods)), 2)
+    ]
+    # with chance or between methods, behind a verdict or not
+    families = [
+        (not {c.methods[i], c.methods[j]}.isdisjoint(chance), bool(c.info.get("headline")))
+        for c, i, j in pairs
+    ]
     # with fewer draws than this the smallest possible p-value could never pass the correction
-    draws = max(10_000, math.ceil(2 * family / LEVEL))
+    draws = max(10_000, math.ceil(2 * len(pairs) / LEVEL))
     differences = [
-        column
-        for c in directed
-        if pairs[id(c)]
-        for column in group_sums(
-            np.stack([c.values[:, i] - c.values[:, j] for i, j in pairs[id(c)]], axis=1),
-            c.families,
-        ).T
+        group_sums((c.values[:, i] - c.values[:, j])[:, None], c.families)[:, 0]
+        for c, i, j in pairs
     ]
     raw = np.ones(len(differences))
     for n in {len(d) for d in differences}:
@@ -210,14 +300,20 @@ def _compare(columns: Sequence[Column], chance: Sequence[str]) -> list[Standing]
         places = [k for k, d in enumerate(differences) if len(d) == n]
         table = np.stack([differences[k] for k in places], axis=1)
         raw[places] = sign_flip_tests(table, draws=draws)
-    corrected = iter(holm(raw).tolist())
-    p_tables = {}
+    corrected = np.ones(len(raw))
+    for family in set(families):
+        own = [k for k, f in enumerate(families) if f == family]
+        corrected[own] = holm(raw[own])
+    sizes = Counter(families)
+    tested = {}
     for c in directed:
         p = np.ones((len(c.methods), len(c.methods)))
-        for i, j in pairs[id(c)]:
-            p[i, j] = p[j, i] = next(corrected)
-        p_tables[id(c)] = p
-    return [_standing(c, p_tables.get(id(c)), chance) for c in columns]
+        for (column, i, j), value in zip(pairs, corrected.tolist(), strict=True):
+            if column is c:
+                p[i, j] = p[j, i] = value
+        headline = bool(c.info.get("headline"))
+        tested[id(c)] = _Tested(p, sizes[False, headline], sizes[True, headline])
+    return [_standing(c, tested.get(id(c)), chance) for c in columns]
 
 
 def _mean_difference(one: FloatArray, other: FloatArray) -> float:
@@ -226,8 +322,9 @@ def _mean_difference(one: FloatArray, other: FloatArray) -> float:
     return float(differences[defined].mean()) if defined.any() else 0.0
 
 
-def _standing(column: Column, p: FloatArray | None, chance: Sequence[str]) -> Standing:
+def _standing(column: Column, tested: _Tested | None, chance: Sequence[str]) -> Standing:
     values, methods = column.values, column.methods
+    p = None if tested is None else tested.p
     defined = (~np.isnan(values)).sum(axis=0)
     sums = np.nansum(values, axis=0)
     means = np.where(defined > 0, sums / np.maximum(defined, 1), np.nan)
@@ -242,6 +339,9 @@ def _standing(column: Column, p: FloatArray | None, chance: Sequence[str]) -> St
     letters = (
         letter_groups((p < LEVEL)[np.ix_(order, order)]) if p is not None else [""] * len(order)
     )
+    searched = _searched(column)
+    on_searched = values[searched].mean(axis=0) if len(searched) else np.full(len(methods), np.nan)
+    ceiling = None if column.ceiling is None else float(np.mean(column.ceiling[searched]))
     entries = []
     for place, i in enumerate(order):
         # means are over each method's own texts, tests over those they share: where the two point
@@ -272,6 +372,11 @@ def _standing(column: Column, p: FloatArray | None, chance: Sequence[str]) -> St
                 better_than_chance=None
                 if p_chance is None or base is None or not defined[i]
                 else bool(p_chance < LEVEL and ranked[i] > ranked[base] and above),
+                could_beat_chance=tested is None
+                or base is None
+                or _families_shared(column, i, base) >= texts_needed(tested.chance_comparisons),
+                share=_share(on_searched, i, base, ceiling),
+                on_searched=float(on_searched[i]),
             )
         )
     return Standing(
@@ -283,4 +388,50 @@ def _standing(column: Column, p: FloatArray | None, chance: Sequence[str]) -> St
         column.purpose,
         bool(column.info.get("headline")),
         tuple(entries),
+        comparisons=0 if tested is None else tested.comparisons,
+        chance_comparisons=0 if tested is None else tested.chance_comparisons,
+        detectable=None if tested is None else _detectable(column, best, contenders, tested),
+        ceiling=ceiling if len(searched) else None,
+        searched=len(searched),
+        where=column.where,
+        quality=column.quality,
     )
+
+
+def _families_shared(column: Column, one: int, other: int) -> int:
+    """How many independent draws two methods are compared on."""
+    known = ~np.isnan(column.values[:, one] - column.values[:, other])
+    return len({name for name, k in zip(column.families, known.tolist(), strict=True) if k})
+
+
+def _searched(column: Column) -> IntArray:
+    """The texts on which every method and a search are defined."""
+    if column.ceiling is None:
+        return np.zeros(0, dtype=np.int64)
+    return np.flatnonzero(~np.isnan(column.ceiling) & ~np.isnan(column.values).any(axis=1))
+
+
+def _share(means: FloatArray, i: int, base: int | None, ceiling: float | None) -> float | None:
+    """How much of the way from chance to what is possible a method goes."""
+    if base is None or ceiling is None or not math.isfinite(ceiling):
+        return None
+    room = ceiling - means[base]
+    return float((means[i] - means[base]) / room) if abs(room) > 1e-9 else None
+
+
+def _detectable(
+    column: Column, best: int | None, contenders: Sequence[int], tested: _Tested
+) -> float | None:
+    """How far behind the best the next method would have to be to be told apart from it in four of
+    five such audits, by the normal distribution with the strictest of Holm's levels."""
+    from scipy.stats import norm
+
+    if best is None or len(contenders) < 2:
+        return None
+    differences = column.values[:, best] - column.values[:, contenders[1]]
+    differences = differences[~np.isnan(differences)]
+    if len(differences) < 2:
+        return None
+    level = LEVEL / max(1, tested.comparisons)
+    needed = float(norm.isf(level / 2) + norm.ppf(POWER))
+    return needed * float(differences.std(ddof=1)) / math.sqrt(len(differences))

@@ -5,40 +5,63 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from statistics import NormalDist
 
 import numpy as np
 
-from ..core.inputs import BoolArray, FloatArray
+from ..core.inputs import BoolArray, FloatArray, IntArray
 
-EXACT_UP_TO = 12
-"""So many non-zero differences are enumerated, 2 to that power sign patterns."""
+EXACT_UP_TO = 24
+"""Of so many non-zero differences all 2 to that power sign patterns are counted."""
 
 _CHUNK = 500
 
 
-def bootstrap_intervals(
+def mean_intervals(
     values: FloatArray,
     groups: Sequence[str] | None = None,
     *,
-    draws: int = 2000,
+    share: bool = False,
     level: float = 0.95,
-    seed: int = 0,
 ) -> FloatArray:
-    """Percentile intervals of the column means; NaN entries are left out. Rows of one group, such
-    as the twins of one original, are no independent draws: groups are drawn whole. (n, k) → (k, 2)
+    """Intervals of the column means of one quantity; NaN entries are left out. Rows of one group,
+    such as the twins of one original, are no independent draws: the mean is as unsure as it moves
+    when a group is left out. One group alone tells nothing of that: NaN. (n, k) → (k, 2)
+
+    Each end is the farther of Student's and of Hall's, who bends t by the skewness: scores of
+    which most are small and a few large have means farther above than below. Skewness is itself
+    guessed, so it may lengthen an interval and never shortens it.
     """
-    filled = group_sums(values, groups)
-    defined = group_sums((~np.isnan(values)).astype(np.float64), groups)
-    n, k = filled.shape
-    rng = np.random.default_rng(seed)
-    found = np.full((draws, k), np.nan)
-    for start in range(0, draws if n else 0, _CHUNK):
-        stop = min(start + _CHUNK, draws)
-        weights = rng.multinomial(n, np.full(n, 1 / n), size=stop - start).astype(float)
-        counts = weights @ defined
-        with np.errstate(invalid="ignore"):
-            found[start:stop] = (weights @ filled) / counts
-    return percentiles(found, level)
+    from scipy.stats import t
+
+    if share:
+        # where all texts agree, how far others are is known all the same
+        found = np.array([share_interval(c, groups, level=level) for c in values.T]).reshape(-1, 2)
+        found[np.isnan(values).all(axis=0)] = np.nan
+        return found
+    sums = group_sums(values, groups)
+    counts = group_sums((~np.isnan(values)).astype(np.float64), groups)
+    total, n = counts.sum(axis=0), (counts > 0).sum(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = sums.sum(axis=0) / total
+        moves = (sums - mean * counts) / (total - counts)
+        scale = np.sqrt((moves**2).sum(axis=0) / n)
+        spread = scale * np.sqrt(n * (n - 1))  # the jackknife's; of single rows, their own
+        skewness = (1 - 2 / n) * ((moves / np.where(scale, scale, 1.0)) ** 3).sum(axis=0) / n
+        tail = t.ppf((1 + level) / 2, n - 1) / np.sqrt(n)
+        below = np.maximum(tail, _bent(tail, skewness, n))
+        above = np.maximum(tail, -_bent(-tail, skewness, n))
+    ends: FloatArray = np.stack([mean - spread * below, mean + spread * above], axis=1)
+    return ends
+
+
+def _bent(tail: FloatArray, skewness: FloatArray, n: IntArray) -> FloatArray:
+    """Hall's (1992) inverse of the cubic that takes skewness out of t / √n: strictly rising, so
+    that no sample has an endless interval."""
+    straight = np.abs(skewness) < 1e-6  # below, rounding would be all that is left
+    g = np.where(straight, 1.0, skewness)
+    bent: FloatArray = 3 / g * (np.cbrt(1 + g * (tail - g / (6 * n))) - 1)
+    return np.where(straight, tail, bent)
 
 
 def group_sums(values: FloatArray, groups: Sequence[str] | None) -> FloatArray:
@@ -78,11 +101,15 @@ def resampling_tests(found: FloatArray) -> FloatArray:
 def cluster_intervals(
     clusters: Sequence[FloatArray], *, draws: int = 2000, level: float = 0.95, seed: int = 0
 ) -> FloatArray:
-    """Percentile intervals of the column means where rows come in clusters, such as the texts of
-    one retrained model: clusters are drawn, then rows within each. [(n, k), …] → (k, 2)"""
+    """Intervals of the column means where rows come in clusters, such as the texts of one
+    retrained model: percentiles where clusters are drawn, then rows within each. Of two or three
+    clusters they are too short, but what t would make of them is so long that it says nothing. Of
+    one they are those of its rows. [(n, k), …] → (k, 2)"""
     filled = [c for c in clusters if len(c)]
     if not filled:
         return np.full((clusters[0].shape[1] if clusters else 0, 2), np.nan)
+    if len(filled) == 1:
+        return mean_intervals(filled[0], level=level)
     rng = np.random.default_rng(seed)
     sums, counts = (np.zeros((draws, filled[0].shape[1])) for _ in range(2))
     for _ in filled:
@@ -99,10 +126,10 @@ def cluster_intervals(
 
 
 def grouped_interval(
-    values: FloatArray, groups: Sequence[str], *, draws: int = 2000, level: float = 0.95
+    values: FloatArray, groups: Sequence[str], *, level: float = 0.95
 ) -> tuple[float, float]:
     """The interval of one mean over rows that come in groups. (n,)"""
-    ((low, high),) = bootstrap_intervals(values[:, None], groups, draws=draws, level=level)
+    ((low, high),) = mean_intervals(values[:, None], groups, level=level)
     return float(low), float(high)
 
 
@@ -120,44 +147,36 @@ def percentiles(found: FloatArray, level: float = 0.95) -> FloatArray:
 
 def wilson(hits: float, n: float, *, level: float = 0.95) -> tuple[float, float]:
     """The score interval of a rate, which holds for few items and near 0 and 1; of none, all."""
-    from scipy.stats import norm
-
     if not n:
         return 0.0, 1.0
-    z = float(norm.ppf((1 + level) / 2))
+    z = _quantile(level)
     middle = (hits + z * z / 2) / (n + z * z)
     half = z * math.sqrt(max(0.0, hits * (n - hits) / n) + z * z / 4) / (n + z * z)
     return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def _quantile(level: float) -> float:
+    return NormalDist().inv_cdf((1 + level) / 2)
 
 
 def share_interval(
     hits: FloatArray, groups: Sequence[str] | None = None, *, level: float = 0.95
 ) -> tuple[float, float]:
     """The interval of a share of zeros and ones, NaN left out. Those of one group tend to be alike:
-    they count for as many as they tell, and for one where all of them are alike and nothing tells
-    how far groups are. (n,)"""
+    they count for as many as they tell. How alike they are is guessed as if a few more had been
+    seen whose groups agree, since few hits say nothing about it. (n,)"""
     known = np.flatnonzero(~np.isnan(hits))
     n = len(known)
     if not n:
         return wilson(0, 0, level=level)
     own = None if groups is None else [groups[i] for i in known.tolist()]
     rate = float(hits[known].mean())
-    spread = n * rate * (1 - rate)
-    beyond = group_sums((hits[known] - rate)[:, None], own)[:, 0]
-    dependence = max(1.0, float(beyond @ beyond) / spread) if spread else n / len(beyond)
-    return wilson(rate * n / dependence, n / dependence, level=level)
-
-
-def mean_intervals(
-    values: FloatArray, groups: Sequence[str] | None = None, *, share: bool = False
-) -> FloatArray:
-    """Intervals of the column means of one quantity. Where these are shares of texts, draws never
-    hold what was not seen, and the interval of a share takes their place. (n, k) → (k, 2)"""
-    if not share:
-        return bootstrap_intervals(values, groups)
-    found = np.array([share_interval(column, groups) for column in values.T]).reshape(-1, 2)
-    found[np.isnan(values).all(axis=0)] = np.nan
-    return found
+    beyond, sizes = group_sums(np.stack([hits[known] - rate, np.ones(n)], axis=1), own).T
+    alike = float(sizes @ sizes) / n
+    more = alike * _quantile(level) ** 2 / 4  # Wilson's interval adds this much variance
+    dependence = (float(beyond @ beyond) + more * alike) / (n * rate * (1 - rate) + more)
+    size = n / max(1.0, dependence)
+    return wilson(rate * size, size, level=level)
 
 
 def mcnemar(one: int, other: int) -> float:
@@ -193,9 +212,7 @@ def sign_flip_tests(
     few = nonzero <= EXACT_UP_TO
     p = np.ones(k)
     for column in np.flatnonzero(few & (nonzero > 0)):
-        d = filled[filled[:, column] != 0, column]
-        signs = np.array(list(itertools.product((1.0, -1.0), repeat=len(d))))
-        p[column] = np.mean(np.abs(signs @ d) >= _reached(d))
+        p[column] = _exact(filled[filled[:, column] != 0, column])
     many = np.flatnonzero(~few)
     if len(many):
         d = filled[:, many]
@@ -208,6 +225,27 @@ def sign_flip_tests(
             hits += (np.abs(signs @ d) >= reached).sum(axis=0)
         p[many] = (hits + 1) / (draws + 1)
     return p
+
+
+def _exact(differences: FloatArray) -> float:
+    """The share of sign patterns whose sum is as far from 0 as the one seen. A pattern is one of
+    the first half and one of the second: sorted, the second's are counted and not met. (n,)"""
+    reached = float(_reached(differences))
+    if reached <= 0:
+        return 1.0
+    half = len(differences) // 2
+    one, other = (_patterns(d) for d in (differences[:half], differences[half:]))
+    other.sort()
+    above = len(other) - np.searchsorted(other, reached - one, side="left")
+    return 2 * float(above.sum()) / (len(one) * len(other))
+
+
+def _patterns(differences: FloatArray) -> FloatArray:
+    """Sums under all patterns of signs. (n,) → (2 ** n,)"""
+    sums = np.zeros(1)
+    for d in differences:
+        sums = np.concatenate([sums + d, sums - d])
+    return sums
 
 
 def _reached(differences: FloatArray) -> FloatArray:

@@ -1,66 +1,408 @@
-"""A run's answer in plain words."""
+"""A run's answer in plain words: which method to use for what, or why none can be recommended."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from .standings import LEVEL, Entry, Standing
+from .health import Health, health
+from .run import Cost, Run
+from .standings import LEVEL, Entry, Standing, standings
+from .statistics import texts_needed
 
 FEW = 5
 """Below so many texts an interval would only pretend."""
 
+CHANGED = "changed"
+"""The quantity of erasure that says how often answers change."""
+
+NEARLY = 0.95
+"""A method that gains so much of what the best gains over chance does nearly as well."""
+
+MUCH_CHEAPER = 4
+"""It is told where the best asks so many times as much."""
+
+FIRST = 5
+"""So many words are hidden for it unless its settings say otherwise."""
+
 
 @dataclass(frozen=True)
 class Verdict:
-    """Which method to use on one model for one purpose."""
+    """Which method to use on one model for one purpose, over all tests of that purpose."""
 
     model: str
     purpose: str
-    metric: str
+    metrics: tuple[str, ...]
     name: str
     sentence: str
     use: str | None
-    tied: tuple[str, ...]
+    tied: tuple[str, ...] = ()
+    """Methods that no test of this purpose tells apart from the best."""
+    disagree: bool = False
+    """Whether no method is best or tied in all tests of this purpose."""
+    quality: str = "faithfulness"
 
 
-def verdicts(standings: Sequence[Standing]) -> list[Verdict]:
-    """One verdict per model and headline quantity."""
-    return [_verdict(s) for s in standings if s.headline]
+@dataclass(frozen=True, kw_only=True)
+class Recommendation:
+    """What to do now, for one model."""
+
+    model: str
+    method: str | None
+    sentence: str
+    effect: str = ""
+    """What hiding the method's words does to the answers, in words anybody understands."""
+    reasons: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
+    explain: str = ""
+    """The command that explains a text with the method."""
+    repeat: str = ""
+    """The command that makes this audit again."""
 
 
-def _verdict(s: Standing) -> Verdict:
-    best = s.best
-    near = [e for e in s.entries if e.tied_with_best]
-    useless = [e for e in s.entries if e.better_than_chance is False]
-    if best is None:
-        sentence = f"To {s.purpose}, nothing can be said: no method could be scored."
-        return Verdict(s.model, s.purpose, s.metric, s.name, sentence, None, ())
-    if best.better_than_chance is False:
-        sentence = (
-            f"To {s.purpose}, no method beats random scores: the best, {best.method}, reaches "
-            f"{_figure(best)}, which chance could also give."
+@dataclass(frozen=True)
+class Conclusion:
+    """All that a run says of one model."""
+
+    model: str
+    health: Health
+    verdicts: tuple[Verdict, ...]
+    recommendation: Recommendation
+
+
+@dataclass(frozen=True)
+class Conclusions:
+    """All that a run says, computed once."""
+
+    standings: tuple[Standing, ...]
+    models: tuple[Conclusion, ...]
+
+    def of(self, model: str) -> Conclusion:
+        return next(c for c in self.models if c.model == model)
+
+
+def conclude(run: Run) -> Conclusions:
+    """Standings, verdicts and a recommendation for every model of a run."""
+    tested = any(not about["of_model"] for about in run.asked["metrics"].values())
+    found = standings(run) if tested else []
+    costs = {(c.model, c.explainer): c for c in run.costs() if c.examples}
+    conclusions = []
+    for model in run.models:
+        state = health(run, model)
+        own = [s for s in found if s.model == model]
+        said = verdicts(own, state, costs)
+        conclusions.append(
+            Conclusion(model, state, tuple(said), _recommended(run, own, said, state, costs))
         )
-        return Verdict(s.model, s.purpose, s.metric, s.name, sentence, None, ())
-    tied = tuple(e.method for e in near)
+    return Conclusions(tuple(found), tuple(conclusions))
+
+
+Costs = Mapping[tuple[str, str], Cost]
+
+
+def verdicts(
+    found: Sequence[Standing], state: Health | None = None, costs: Costs | None = None
+) -> list[Verdict]:
+    """One verdict per model and purpose, over the headline quantities of its tests."""
+    groups: dict[tuple[str, str], list[Standing]] = {}
+    for s in found:
+        if s.headline:
+            groups.setdefault((s.model, s.purpose), []).append(s)
+    return [_verdict(tests, state, costs or {}) for tests in groups.values()]
+
+
+def _verdict(tests: Sequence[Standing], state: Health | None, costs: Costs) -> Verdict:
+    first = tests[0]
+    scored = [s for s in tests if s.best is not None]
+
+    def none(why: str) -> Verdict:
+        metrics = tuple(s.metric for s in tests)
+        sentence = f"To {first.purpose}, {why}"
+        return Verdict(first.model, first.purpose, metrics, first.name, sentence, None)
+
+    if not scored:
+        return none("nothing can be said: no method could be scored.")
+    if state is not None and state.fault:
+        return none(f"no method is recommended: {state.fault}.")
+    able = [_able(s) for s in scored]
+    if not any(able):
+        return none(_chance_sentence(scored))
+    leaders = [_leaders(s) for s in scored]
+    common = set.intersection(*leaders)
+    everywhere = set.intersection(*able)
+    # best or tied in all tests; else what beats chance in all; else what leads in some
+    candidates = common or everywhere or set.union(*leaders)
+    use = min(candidates, key=lambda m: (_mean_place(m, scored), m))
+    tied = tuple(m for m in _in_order(scored, common) if m != use)
+    disagree = not common and len(scored) > 1
+    sentence = f"To {first.purpose}, use {_with_questions(use, first.model, costs)}: "
+    sentence += "; ".join(_figure(s, use) for s in scored) + "."
+    sentence += _how_sure(scored, use, tied, disagree)
+    return Verdict(
+        first.model,
+        first.purpose,
+        tuple(s.metric for s in tests),
+        first.name,
+        sentence,
+        use,
+        tied,
+        disagree,
+        first.quality,
+    )
+
+
+def _able(s: Standing) -> set[str]:
+    """Methods that are not known to be no better than chance."""
+    return {
+        e.method for e in s.entries if not e.is_chance and e.n and e.better_than_chance is not False
+    }
+
+
+def _leaders(s: Standing) -> set[str]:
+    near = {e.method for e in s.entries if e.is_best or e.tied_with_best}
+    return near & _able(s)
+
+
+def _in_order(tests: Sequence[Standing], methods: set[str]) -> list[str]:
+    return sorted(methods, key=lambda m: (_mean_place(m, tests), m))
+
+
+def _mean_place(method: str, tests: Sequence[Standing]) -> float:
+    """The mean rank of a method over tests; last where it was not scored."""
+    places = [
+        next((i for i, e in enumerate(s.entries) if e.method == method), len(s.entries))
+        for s in tests
+    ]
+    return sum(places) / len(places)
+
+
+def _chance_sentence(tests: Sequence[Standing]) -> str:
+    """Why no method is told from chance: too few texts, or no difference."""
+    best = next(s.best for s in tests if s.best is not None)
+    few = [s for s in tests if s.best is not None and not s.best.could_beat_chance]
+    if few:
+        k = max(s.chance_comparisons for s in few)
+        return (
+            f"{best.n} texts are too few for {k} comparisons with random scores: no result, "
+            f"however clear, could be told from luck. Give at least {texts_needed(k)} texts"
+            + _ahead(few[0])
+            + "."
+        )
+    return (
+        f"no method beats random scores: the best, {best.method}, reaches {_interval(best)}, which "
+        "chance could also give."
+    )
+
+
+def _ahead(s: Standing) -> str:
+    """What few texts hint at."""
+    best, chance = s.best, s.chance
+    if best is None or chance is None:
+        return ""
+    return f" (so far {best.method} is ahead, {best.mean:.3f} against {chance.mean:.3f})"
+
+
+def _with_questions(method: str, model: str, costs: Costs) -> str:
+    """A method with what it asks, which is what its score was bought for."""
+    cost = costs.get((model, method))
+    asked = 0.0 if cost is None else cost.questions / cost.examples
+    return f"{method} at {asked:,.0f} questions a text" if asked >= 2 else method
+
+
+def _figure(s: Standing, method: str) -> str:
     words = s.name.replace("_", " ")
-    quantity = words if words.startswith(s.metric) else f"{s.metric} {words}"
-    sentence = f"To {s.purpose}, use {best.method}: {quantity} {_figure(best)}."
-    if tied:
-        sentence += f" Not told apart from it: {listed(tied)}."
-    elif len(s.entries) > 1:
-        sentence += f" It leads every other method (corrected p < {LEVEL})."
-    if useless:
-        sentence += f" Not shown to beat random scores: {listed([e.method for e in useless])}."
-    if not any(e.is_chance for e in s.entries):
-        sentence += " Nothing was compared with chance: add random_scores."
-    return Verdict(s.model, s.purpose, s.metric, s.name, sentence, best.method, tied)
+    plugin = s.metric.split("(")[0]
+    quantity = words if words.startswith(plugin) else f"{plugin} {words}"
+    where = f" with words {s.where}" if s.where else "" if s.metric == plugin else f" ({s.metric})"
+    entry = next((e for e in s.entries if e.method == method), None)
+    if entry is None:
+        return f"{quantity}{where} not scored"
+    share = "" if entry.share is None else f", {entry.share:.0%} of what a search found possible"
+    return f"{quantity}{where} {_interval(entry)}{share}"
 
 
-def _figure(e: Entry) -> str:
+def _interval(e: Entry) -> str:
     if e.n < FEW:
         return f"{e.mean:.3f} ({e.n} of the texts: too few to say how sure)"
     return f"{e.mean:.3f} (95 % interval {e.low:.3f} to {e.high:.3f}, {e.n} texts)"
+
+
+def _how_sure(tests: Sequence[Standing], use: str, tied: Sequence[str], disagree: bool) -> str:
+    said = ""
+    hidings = [s.where for s in tests if s.where]
+    if disagree:
+        leads = [f"{listed(_in_order([s], _leaders(s)))} {_under(s)}" for s in tests if _leaders(s)]
+        said += f" The tests disagree: best or tied are {'; '.join(leads)}."
+    elif len(hidings) > 1:
+        said += f" It is best or tied with words {listed(hidings)}."
+    elif hidings:
+        said += f" Words were hidden in one way only ({hidings[0]})."
+    if tied:
+        apart = [s.detectable for s in tests if s.detectable is not None]
+        seen = f" (differences below {max(apart):.2g} would mostly not be seen)" if apart else ""
+        said += f" Not told apart from it: {listed(tied)}{seen}."
+    elif not disagree and any(len(s.entries) > 1 for s in tests):
+        methods = max(sum(not e.is_chance for e in s.entries) for s in tests)
+        if methods > 1:
+            said += f" It leads every other method (corrected p < {LEVEL})."
+    useless = {
+        e.method for s in tests for e in s.entries if e.better_than_chance is False and e.n
+    } - {use}
+    late = _in_order(tests, useless)
+    if late:
+        said += f" Not shown to beat random scores in every test: {listed(late)}."
+    if not any(e.is_chance for s in tests for e in s.entries):
+        said += " Nothing was compared with chance: add random_scores."
+    return said
+
+
+def _under(s: Standing) -> str:
+    return f"with words {s.where}" if s.where else f"by {s.metric}"
+
+
+def _recommended(
+    run: Run, found: Sequence[Standing], said: Sequence[Verdict], state: Health, costs: Costs
+) -> Recommendation:
+    repeat = str(run.asked.get("command", "")) or (
+        f"veracity.audit(model, data, out={str(run.folder)!r}) with the same arguments"
+    )
+    if state.fault:
+        sentence = f"No method is recommended for {state.model}: {state.fault}."
+        if state.order and run.asked.get("command"):
+            repeat += f" --labels {shlex.quote(','.join(state.order))}  # and another --out"
+        return Recommendation(model=state.model, method=None, sentence=sentence, repeat=repeat)
+    cautions = [state.caution] if state.caution else []
+    advised = [v for v in said if v.use]
+    if not advised:
+        why = said[0].sentence if said else "No test that ranks methods was run."
+        return Recommendation(
+            model=state.model,
+            method=None,
+            sentence=f"No method is recommended for {state.model}. {why}",
+            cautions=tuple(cautions),
+            repeat=repeat,
+        )
+    method = _best_overall(state.model, advised, costs)
+    fits = [v for v in advised if method in (v.use, *v.tied)]
+    others = [v for v in advised if v not in fits]
+    sentence = (
+        f"Use {_with_questions(method, state.model, costs)} to {listed([v.purpose for v in fits])}."
+    )
+    sentence += "".join(f" To {v.purpose}, {v.use} does better{_but(v)}." for v in others)
+    cautions += [
+        f"tests disagree on what is best to {v.purpose}: see below" for v in advised if v.disagree
+    ]
+    cautions += [v.sentence.removesuffix(".") for v in said if not v.use]
+    cost = costs.get((state.model, method))
+    reasons = [] if cost is None else [_cost_sentence(method, cost)]
+    reasons += _cheaper(found, method, state.model, costs)
+    return Recommendation(
+        model=state.model,
+        method=method,
+        sentence=sentence,
+        effect=_effect(run, found, method),
+        reasons=tuple(reasons),
+        cautions=tuple(cautions),
+        explain=_explain_command(run, state.model, method),
+        repeat=repeat,
+    )
+
+
+def _best_overall(model: str, advised: Sequence[Verdict], costs: Costs) -> str:
+    """The method that is best or tied for most purposes, those first that tell whether it is true
+    of the model; then the one most often best; then the quicker one."""
+    methods = {m for v in advised if v.use for m in (v.use, *v.tied)}
+
+    def rank(method: str) -> tuple[int, int, int, float, str]:
+        cost = costs.get((model, method))
+        fits = [v for v in advised if method in (v.use, *v.tied)]
+        return (
+            -sum(v.quality == "faithfulness" for v in fits),
+            -len(fits),
+            -sum(method == v.use for v in advised),
+            0.0 if cost is None else cost.seconds / cost.examples,
+            method,
+        )
+
+    return min(methods, key=rank)
+
+
+def _but(verdict: Verdict) -> str:
+    """What doing better does not mean."""
+    if verdict.quality != "plausibility":
+        return ""
+    return " (that it names the words people would does not mean that the model used them)"
+
+
+def _effect(run: Run, found: Sequence[Standing], method: str) -> str:
+    """How often hiding a few words changes the answer, beside random words and the best found."""
+    for s in found:
+        entry = next((e for e in s.entries if e.method == method and e.n), None)
+        if s.name != CHANGED or entry is None:
+            continue
+        first = int(run.asked["metrics"][s.metric]["settings"].get("first", FIRST))
+        many = f"{first} word{'s' if first > 1 else ''}"
+        said = (
+            f"Hiding the {many} that {method} marks changes {entry.mean:.0%} of the answers"
+            f" ({entry.n} texts, words {s.where})"
+        )
+        if s.chance is not None:
+            said += f"; {many} at random, {s.chance.mean:.0%}"
+        if s.ceiling is not None:
+            said += (
+                f"; on the {s.searched} texts that were searched, the best {first} found change "
+                f"{s.ceiling:.0%}, {method}'s {entry.on_searched:.0%}"
+            )
+        return f"{said}."
+    return ""
+
+
+def _cost_sentence(method: str, cost: Cost) -> str:
+    seconds, questions = cost.seconds / cost.examples, cost.questions / cost.examples
+    took = f"{seconds:.2g} s" if seconds >= 1 else f"{1000 * seconds:.2g} ms"
+    asked = f" and {questions:,.0f} questions to the model" if questions >= 1 else ""
+    return f"{method} costs {took}{asked} a text."
+
+
+def _cheaper(found: Sequence[Standing], method: str, model: str, costs: Costs) -> list[str]:
+    """The cheapest method that gains almost as much over chance in every headline test of
+    faithfulness, if it asks far less."""
+    tests = [s for s in found if s.headline and s.quality == "faithfulness" and s.chance]
+    dear = costs.get((model, method))
+    if dear is None or not tests or dear.questions < 10 * dear.examples:
+        return []
+    nearly: list[tuple[float, str, float]] = []
+    for other in {e.method for s in tests for e in s.entries} - {method}:
+        gains = [_gain(s, other, method) for s in tests]
+        cost = costs.get((model, other))
+        if cost is None or any(gain is None for gain in gains):
+            continue
+        least = min(gain for gain in gains if gain is not None)
+        asked = cost.questions / cost.examples
+        if least >= NEARLY and asked * MUCH_CHEAPER <= dear.questions / dear.examples:
+            nearly.append((asked, other, least))
+    return [
+        f"{other} does nearly as well at {asked:,.0f} questions a text: in every test of "
+        f"faithfulness it gains at least {least:.0%} of what {method} gains over random scores."
+        for asked, other, least in sorted(nearly)[:1]
+    ]
+
+
+def _gain(s: Standing, other: str, method: str) -> float | None:
+    """What one method gains over chance as a share of what another does."""
+    means = {e.method: e.mean for e in s.entries if e.n}
+    if s.chance is None or other not in means or method not in means:
+        return None
+    room = means[method] - s.chance.mean
+    return (means[other] - s.chance.mean) / room if abs(room) > 1e-9 else None
+
+
+def _explain_command(run: Run, model: str, method: str) -> str:
+    source = run.asked.get("sources", {}).get(model)
+    if source is None:
+        return f"veracity.explain(model, text, {method!r})"
+    return f"veracity explain {source} 'a text' --method {shlex.quote(method)}"
 
 
 def listed(names: Sequence[str]) -> str:

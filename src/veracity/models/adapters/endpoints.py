@@ -22,7 +22,7 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 import numpy as np
 
-from ...core.errors import ModelError
+from ...core.errors import BudgetSpent, ModelError
 from ...core.inputs import FloatArray, Text
 from .callables import PROBE, checked_labels, checked_probabilities, numbered_labels
 
@@ -52,6 +52,9 @@ class Endpoint:
     Only the address and the text tell answers apart: where a header chooses the model, give each
     model its own cache. Without a cache file, cache and budget hold for one process each.
     """
+
+    costly = True
+    """Questions are paid for: what is done for show alone is left out."""
 
     def __init__(
         self,
@@ -146,7 +149,7 @@ class Endpoint:
         while missing:
             granted = store.reserve(min(len(missing), self.batch_size), budget=self.budget)
             if not granted:
-                raise ModelError(
+                raise BudgetSpent(
                     f"{self.name} has been asked {store.asked()} texts, the budget is "
                     f"{self.budget}, and {len(missing)} more are needed now. Everything asked so "
                     "far is cached: a larger --budget (budget= in Python) continues from here"

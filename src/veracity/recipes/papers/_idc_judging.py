@@ -14,8 +14,8 @@ from ...core.metrics import Metric
 from ...metrics.truth_agreement import COUNTS, counted
 from ...results.run import Run
 from ...results.statistics import (
-    bootstrap_intervals,
     holm,
+    mean_intervals,
     percentiles,
     resampled_sums,
     resampling_tests,
@@ -260,7 +260,7 @@ def confidences(run: Run, metrics: Mapping[tuple[str, str], Metric], seed: int) 
     truths = list(dict.fromkeys(truth for truth, _ in metrics))
 
     def intervals(values: FloatArray) -> list[Interval]:
-        ends = bootstrap_intervals(values, seed=seed)
+        ends = mean_intervals(values)
         means = np.nanmean(values, axis=0)
         return [[float(m), float(a), float(b)] for m, (a, b) in zip(means, ends, strict=True)]
 

@@ -386,7 +386,7 @@ class _Work:
         some = sampled(data, self._explained(trial), seed=self.seed)
         ratio = self.sizes["ratio"]
         metrics = [f"erasure(ratio={ratio})", f"erasure(profile=paper, ratio={ratio})"]
-        metrics += [f"consistency(ratio={ratio})"] if some.pairs else []
+        metrics += [f"consistency(ratio={ratio}, twins=all)"] if some.pairs else []
         metrics += [f"feature_overlap(ratio={ratio})"] if "rationale" in some.truth_kinds else []
         done = audit(
             {name: model},
@@ -395,7 +395,7 @@ class _Work:
             metrics,
             out=self._place(job) / "audit",
             seed=self.seed,
-            ceiling=False,  # no claim speaks of what a search would reach
+            extras=False,  # no claim speaks of what a search would reach
             watch=tell,
         )
         found["examples"] = [e.id for e in some]

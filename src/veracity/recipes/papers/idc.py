@@ -14,7 +14,6 @@ import numpy as np
 from ...auditing import audit
 from ...auditing.labels import fit_labels_to
 from ...auditing.training import trained_once
-from ...core.classifiers import Cutting
 from ...core.errors import DataError
 from ...core.examples import Dataset, Example
 from ...core.inputs import BoolArray
@@ -282,7 +281,7 @@ class _Work:
             "texts": len(parts.test),
             "epochs": len(student.record["history"]),
             "seconds": sum(e["seconds"] for e in student.record["history"]),
-            "reads": student.model.most_words if isinstance(student.model, Cutting) else None,
+            "reads": getattr(student.model, "most_words", None),
         }
 
     def _learnt(self, job: Job) -> Found:
@@ -376,6 +375,7 @@ class _Work:
                 out=place / model,
                 seed=self.seed,
                 workers=workers,
+                extras=False,
                 watch=_within(watch, f"{_said(job)}, {model}"),
             )
             agreed.append(Agreed.read(found.run, _specs(asked), agreement, instead=_specs(other)))

@@ -1,0 +1,322 @@
+"""What an audit will ask, told before anything is asked; and as much of it as a budget holds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..core.errors import BudgetSpent
+from ..core.examples import Dataset
+from ..core.explainers import Explainer
+from ..core.metrics import Metric
+from ..engine.surrogates import USUAL_QUESTIONS
+from .jobs import PART, drawn_again, drawn_families, part_of
+
+ENOUGH_TEXTS = 50
+"""Rather than fewer texts, methods that sample get fewer questions."""
+
+LEAST_TEXTS = 10
+"""Of fewer texts no test could tell anything."""
+
+FEWER = (500, 250, 128, 64)
+"""The numbers of questions a text that are tried where the usual one leaves too few texts."""
+
+THIN = 250
+"""Before methods get fewer questions than this, tests are run under one way of hiding only."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """One thing that asks, on so many texts; at most so often, None where nobody knows."""
+
+    what: str
+    kind: str
+    texts: int
+    questions: int | None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is going to be asked of a model, at most."""
+
+    data: Dataset
+    explainers: tuple[Explainer, ...]
+    metrics: tuple[Metric, ...]
+    second_draw: bool
+    items: tuple[Item, ...]
+    total: int
+    """All together: less than the sum, since tests share what they ask."""
+    of: int
+    """So many texts there were."""
+    budget: int | None = None
+    questions: int | None = None
+    """What methods that sample were given a text so that all fits."""
+    dropped: tuple[str, ...] = ()
+    """What would have been asked without a budget."""
+
+    @property
+    def fits(self) -> bool:
+        return self.budget is None or self.total <= self.budget
+
+    @property
+    def sentence(self) -> str:
+        """What was chosen, in words."""
+        texts = f"{self.of:,} texts" if len(self.data) == self.of else self._texts
+        if self.budget is None:
+            return f"{texts} need at most {self.total:,} questions"
+        chosen = [texts]
+        sampling = [e.plugin_name() for e in self.explainers if e.asks_by]
+        if self.questions is not None and sampling:
+            names = " and ".join(dict.fromkeys(sampling))
+            chosen.append(f"{self.questions:,} questions a text for {names}")
+        left_out = f"; left out: {', '.join(self.dropped)}" if self.dropped else ""
+        return (
+            f"a budget of {self.budget:,} questions holds {', '.join(chosen)}{left_out}: at most "
+            f"{self.total:,} questions"
+        )
+
+    @property
+    def _texts(self) -> str:
+        return f"{len(self.data):,} of {self.of:,} texts"
+
+    def lines(self) -> list[str]:
+        """The items as a table, then what they come to."""
+        width = max(len(item.what) for item in self.items)
+        rows = [
+            f"  {item.kind:<12} {item.what:<{width}} {item.texts:>7,} texts "
+            + ("      not known" if item.questions is None else f"{item.questions:>15,}")
+            for item in self.items
+        ]
+        return ["questions at most:", *rows, f"together: {self.sentence}"]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "texts": len(self.data),
+            "of": self.of,
+            "budget": self.budget,
+            "questions": self.questions,
+            "second_draw": self.second_draw,
+            "dropped": list(self.dropped),
+            "total": self.total,
+            "items": [vars(item) for item in self.items],
+            "sentence": self.sentence,
+        }
+
+
+def planned(
+    data: Dataset,
+    explainers: Sequence[Explainer],
+    metrics: Sequence[Metric],
+    *,
+    ceilings: Sequence[Explainer] = (),
+    second_draw: bool = True,
+    seed: int = 0,
+) -> Plan:
+    """What all of this asks of one model."""
+    lengths = Counter(e.input.n_features for e in data)
+    part = part_of(data, PART, seed=seed)
+    some = Counter(e.input.n_features for e in data if e.id in part)
+    tests = [m for m in metrics if not m.of_model]
+    items = [Item("each text once", "answers", len(data), len(data))]
+    items += [
+        Item(m.spec, "test", len(data), _sum(m, lengths))
+        for m in metrics
+        if m.of_model and m.n_questions(1) != 0
+    ]
+    items += [Item(e.spec, "method", len(data), _sum(e, lengths)) for e in explainers]
+    for m in tests:
+        each = _sum(m, lengths)
+        if each != 0:
+            counted = None if each is None else each * len(explainers)
+            items.append(Item(f"{m.spec} of each method", "test", len(data), counted))
+    items += [Item(e.spec, "ceiling", len(part), _sum(e, some)) for e in ceilings]
+    again = [e for e in explainers if second_draw and drawn_again(e)]
+    usual = [m for m in tests if m.usual]
+    for e in again:
+        own = _sum(e, some)
+        scored = None if own is None else own + _shared(usual, some)
+        items.append(Item(e.spec, "second draw", len(part), scored))
+    named = sum(i.questions or 0 for i in items if not i.what.endswith(" of each method"))
+    total = named + len(explainers) * _shared(tests, lengths) + len(ceilings) * _shared(tests, some)
+    return Plan(
+        data, tuple(explainers), tuple(metrics), bool(again), tuple(items), total, len(data)
+    )
+
+
+def within(
+    budget: int,
+    data: Dataset,
+    explainers: Sequence[Explainer],
+    metrics: Sequence[Metric],
+    *,
+    free: frozenset[str],
+    spare: frozenset[str],
+    second_draw: bool = True,
+    seed: int = 0,
+) -> Plan:
+    """The plan that a budget holds: enough texts rather than many samples, extras last.
+
+    `free` are the methods that may be given fewer questions, `spare` the metrics that may go.
+    """
+    whole = planned(data, explainers, metrics, second_draw=second_draw, seed=seed)
+    if whole.total <= budget:
+        return replace(whole, budget=budget)
+    lean = [m for m in metrics if m.spec not in spare]
+    choices: list[tuple[int | None, Sequence[Metric]]] = [(None, metrics)]
+    movable = [e for e in explainers if e.spec in free]
+    if movable:
+        choices += [(_alike(q, movable, data), metrics) for q in FEWER if q >= THIN]
+        choices += [(_alike(q, movable, data), lean) for q in FEWER if q <= THIN]
+    else:
+        choices.append((None, lean))
+    wanted = min(len(data), ENOUGH_TEXTS)
+    for questions, tests in choices:
+        methods = [
+            e.with_questions(questions) if questions and e.spec in free else e for e in explainers
+        ]
+        some = _as_many(budget, data, methods, tests, seed)
+        if len(some) >= wanted:
+            break
+    plan = planned(some, methods, tests, second_draw=False, seed=seed)
+    least = min(len(data), LEAST_TEXTS)
+    if len(some) < least:
+        few = data.select([i for group in _in_proportion(data, seed) for i in group][:least])
+        needed = planned(few, methods, tests, second_draw=False, seed=seed).total
+        raise BudgetSpent(
+            f"a budget of {budget:,} questions holds {len(some)} texts, too few to say anything; "
+            f"{least} texts need up to {needed:,}, all {len(data):,} {whole.total:,}. Raise "
+            "--budget, or name fewer --methods and --metrics"
+        )
+    gone = [m.spec for m in metrics if m not in tests]
+    dropped = (*(["the second draw"] if whole.second_draw else []), *gone)
+    given = questions or (USUAL_QUESTIONS if free else None)
+    return replace(plan, of=len(data), budget=budget, questions=given, dropped=dropped)
+
+
+def _alike(questions: int, explainers: Sequence[Explainer], data: Dataset) -> int:
+    """So many questions, or what the texts cost on average the method that needs most: no method
+    is given more than another."""
+    lengths = Counter(e.input.n_features for e in data)
+    sums = [_sum(e.with_questions(questions), lengths) or 0 for e in explainers]
+    return max(questions, *(-(-total // len(data)) for total in sums))
+
+
+def _as_many(
+    budget: int,
+    data: Dataset,
+    explainers: Sequence[Explainer],
+    metrics: Sequence[Metric],
+    seed: int,
+) -> Dataset:
+    """The first texts of a drawn order, as many as the budget holds."""
+    cost: dict[int, int] = {}
+    chosen: list[int] = []
+    left = budget
+    for group in _in_proportion(data, seed):
+        needed = 0
+        for i in group:
+            n = data.examples[i].input.n_features
+            if n not in cost:
+                one = data.select([i])
+                cost[n] = planned(one, explainers, metrics, second_draw=False).total
+            needed += cost[n]
+        if needed > left:
+            break
+        left -= needed
+        chosen += group
+    return data.select(sorted(chosen))
+
+
+def _in_proportion(data: Dataset, seed: int) -> list[list[int]]:
+    """Families in a drawn order of which every beginning has the labels in proportion."""
+    by_label: dict[int, list[list[int]]] = {}
+    for group in drawn_families(data, seed):
+        by_label.setdefault(data.examples[group[0]].label, []).append(group)
+    places = [
+        ((rank + 0.5) / len(groups), label, group)
+        for label, groups in by_label.items()
+        for rank, group in enumerate(groups)
+    ]
+    return [group for _, _, group in sorted(places)]
+
+
+def _sum(one: Explainer | Metric, lengths: Counter[int]) -> int | None:
+    each = {n: one.n_questions(n) if n else 0 for n in lengths}
+    if any(asked is None for asked in each.values()):
+        return None
+    return sum(count * (each[n] or 0) for n, count in lengths.items())
+
+
+def _shared(metrics: Sequence[Metric], lengths: Counter[int]) -> int:
+    """What these metrics ask about one method's explanations, each question once."""
+    return sum(count * _of_ranking(metrics, n) for n, count in lengths.items() if n)
+
+
+def _of_ranking(metrics: Sequence[Metric], n: int) -> int:
+    cuts: set[tuple[Hashable, ...]] = set()
+    others = 0
+    for metric in metrics:
+        named = metric.cuts(n)
+        cuts |= named
+        others += 0 if named else metric.n_questions(n) or 0
+    ends = {("alone", n), ("without", 0), ("alone", 0), ("without", n)}
+    # the whole text is asked before, and what nothing is left of is the same for every method
+    return others + sum(cut[-2:] not in ends for cut in cuts)
+
+
+@dataclass(frozen=True)
+class SuspectsPlan:
+    """What a look for suspects asks, at most while no more than `top` leaders turn up."""
+
+    data: Dataset
+    of: int
+    top: int
+    tried: int
+    """In so many texts each leader is put in, and out of so many it is taken."""
+    total: int
+    budget: int | None = None
+
+    @property
+    def sentence(self) -> str:
+        whole = len(self.data) == self.of
+        texts = f"{self.of:,} texts" if whole else f"{len(self.data):,} of {self.of:,} texts"
+        tries = f"{self.top} leaders tried on up to {2 * self.tried} texts each"
+        if self.budget is None:
+            return f"{texts} and {tries} need at most {self.total:,} questions"
+        return (
+            f"a budget of {self.budget:,} questions holds {texts} and {tries}: at most "
+            f"{self.total:,} questions"
+        )
+
+
+def planned_suspects(
+    data: Dataset,
+    explainer: Explainer,
+    *,
+    top: int,
+    tried: int,
+    budget: int | None,
+    least: int,
+    seed: int,
+) -> SuspectsPlan:
+    """As many texts as a budget holds when at most a quarter of it goes into trying leaders."""
+
+    def cost(texts: Dataset) -> int:
+        # the same questions serve all labels
+        return planned(texts, [explainer], (), second_draw=False).total
+
+    whole = SuspectsPlan(data, len(data), top, tried, cost(data) + 2 * top * tried, budget)
+    if budget is None or whole.total <= budget:
+        return whole
+    fewer = max(LEAST_TEXTS, min(tried, budget // 4 // (2 * top)))
+    some = _as_many(budget - 2 * top * fewer, data, [explainer], (), seed)
+    if len(some) < least:
+        few = data.select([i for group in _in_proportion(data, seed) for i in group][:least])
+        raise BudgetSpent(
+            f"a budget of {budget:,} questions holds {len(some)} texts, too few to look for "
+            f"anything; {least} texts need up to {cost(few) + 2 * top * fewer:,}, all "
+            f"{len(data):,} {whole.total:,}. Raise --budget, or lower --least or --top"
+        )
+    return SuspectsPlan(some, len(data), top, fewer, cost(some) + 2 * top * fewer, budget)

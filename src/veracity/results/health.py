@@ -1,0 +1,183 @@
+"""Whether a model is fit to be explained at all: right oftener than chance, and moved by words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..core.examples import UNLABELLED
+from ..core.inputs import IntArray
+from .run import Run
+from .statistics import share_interval
+
+STILL = 0.01
+"""Answers that move by less than this on average when everything is hidden hang on nothing."""
+
+SHUFFLES = 1999
+LEVEL = 0.05
+
+
+@dataclass(frozen=True, kw_only=True)
+class Health:
+    """What is known of a model before any of its explanations is judged."""
+
+    model: str
+    texts: int
+    accuracy: float | None = None  # None where nobody labelled the texts
+    low: float | None = None
+    high: float | None = None
+    majority: float | None = None
+    """How often always answering the commonest label would be right."""
+    majority_label: str = ""
+    dealt: float | None = None
+    """How often the same answers would be right, dealt out to the texts at random."""
+    p_dealt: float | None = None
+    order: tuple[str, ...] = ()
+    """The labels in an order under which the same answers are far oftener right; else empty."""
+    order_accuracy: float | None = None
+    blank_label: str = ""
+    """What it answers with every word deleted."""
+    blank_probability: float | None = None
+    moved: float | None = None
+    """How far answers move on average when every word is hidden; None in older runs."""
+
+    @property
+    def summary(self) -> str:
+        """The figures, in a sentence or two."""
+        if self.accuracy is None:
+            said = [f"Nobody labelled the {self.texts} texts: how often it is right is not known."]
+        else:
+            said = [
+                f"It is right on {self.accuracy:.3f} of {self.texts} texts (95 % interval "
+                f"{self.low:.3f} to {self.high:.3f}); always answering {self.majority_label} would "
+                f"be right on {self.majority:.3f}."
+            ]
+        if self.moved is not None:
+            said.append(
+                f"With every word hidden it answers {self.blank_label} "
+                f"({self.blank_probability:.2f}), and its answers move by {_small(self.moved)} on "
+                "average (1 is as far as can be)."
+            )
+        return " ".join(said)
+
+    @property
+    def fault(self) -> str:
+        """Why no explanation of this model can be recommended, and what to do; empty if it can."""
+        if self.order:
+            return (
+                f"the model's labels seem to be in another order. As they are, it is right on "
+                f"{self.accuracy:.3f} of the texts; if its outputs mean {', '.join(self.order)}, "
+                f"in this order, on {self.order_accuracy:.3f}. If that is so, say "
+                f"--labels {','.join(self.order)} (labels=… in Python) and audit again"
+            )
+        if self.moved is not None and self.moved < STILL:
+            return (
+                f"hiding every word moves its answers by {_small(self.moved)} on average, so they "
+                "hang on no word. Check that it is trained and that it gets the texts as it was "
+                "trained on them"
+            )
+        if self.accuracy is not None and self.dealt is not None and self.accuracy <= self.dealt:
+            return (
+                f"it is right on {self.accuracy:.3f} of {self.texts} texts, no oftener than its "
+                f"answers would be if they were dealt out at random ({self.dealt:.3f}). Check the "
+                "model, its labels and how texts are prepared for it, before explaining it"
+            )
+        return ""
+
+    @property
+    def caution(self) -> str:
+        """What keeps a reader from trusting the model; empty where nothing does."""
+        if self.fault or self.p_dealt is None or self.p_dealt <= LEVEL:
+            return ""
+        return (
+            f"{self.texts} texts do not show that the model is right oftener than its answers "
+            f"would be if dealt out at random ({self.dealt:.3f}): bring more "
+            "labelled texts, or mend it"
+        )
+
+
+def health(run: Run, model: str) -> Health:
+    """Read from a run's predictions and its tests of the model."""
+    labels = [x for x in run.labels if x != UNLABELLED]
+    answers = run.predictions(model)
+    gold_of = run.gold()
+    ids = [name for name in answers if name in gold_of]
+    gold = np.array([gold_of[name] for name in ids], dtype=np.int64)
+    said = np.array([int(np.argmax(answers[name])) for name in ids], dtype=np.int64)
+    blank = run.summaries().get(model, {}).get("", {}).get("blank", {})
+    blanks = run.model_scores(model, "blank", "label")
+    found = Health(
+        model=model,
+        texts=len(ids),
+        moved=blank.get("moved"),
+        blank_probability=blank.get("probability"),
+        blank_label=labels[int(np.bincount(blanks.astype(np.int64)).argmax())]
+        if len(blanks)
+        else "",
+    )
+    if not len(ids) or UNLABELLED in run.labels:
+        return found
+    family = run.families()
+    right = (gold == said).astype(np.float64)
+    low, high = share_interval(right, [family.get(name, name) for name in ids])
+    counts = np.bincount(gold, minlength=len(labels))
+    dealt, p = against_dealt(gold, said)
+    order, order_accuracy = other_order(gold, said, len(labels), high)
+    return replace(
+        found,
+        accuracy=float(right.mean()),
+        low=low,
+        high=high,
+        majority=float(counts.max() / counts.sum()),
+        majority_label=labels[int(counts.argmax())],
+        dealt=dealt,
+        p_dealt=p,
+        order=tuple(labels[i] for i in order),
+        order_accuracy=order_accuracy,
+    )
+
+
+def against_dealt(gold: IntArray, said: IntArray) -> tuple[float, float]:
+    """The accuracy that the same answers reach on average when they are dealt out at random, and
+    how likely they then reach what was seen."""
+    n = len(gold)
+    wide = int(max(gold.max(), said.max())) + 1
+    shares = np.bincount(gold, minlength=wide) / n, np.bincount(said, minlength=wide) / n
+    hits = int((gold == said).sum())
+    rng = np.random.default_rng(0)
+    reached = sum(int((rng.permutation(gold) == said).sum()) >= hits for _ in range(SHUFFLES))
+    return float(shares[0] @ shares[1]), (reached + 1) / (SHUFFLES + 1)
+
+
+def other_order(
+    gold: IntArray, said: IntArray, n_labels: int, highest: float
+) -> tuple[list[int], float | None]:
+    """For each output the label that it seems to mean, if that fits far better: an order learnt
+    from half of the texts must be right on the other half surely oftener than the order given."""
+    from scipy.optimize import linear_sum_assignment
+
+    def fitted(part: IntArray) -> IntArray:
+        table = np.zeros((n_labels, n_labels))
+        np.add.at(table, (said[part], gold[part]), 1)
+        table += 1e-6 * np.eye(n_labels)  # labels never answered stay where they are
+        _, columns = linear_sum_assignment(-table)
+        return np.asarray(columns, dtype=np.int64)
+
+    places = np.random.default_rng(0).permutation(len(gold))
+    halves = np.array_split(places, 2)
+    right = np.concatenate(
+        [
+            (fitted(learnt)[said[judged]] == gold[judged]).astype(np.float64)
+            for learnt, judged in (halves, halves[::-1])
+        ]
+    )
+    low, _ = share_interval(right)
+    best = fitted(places)
+    if low <= max(highest, 1 / n_labels) or np.array_equal(best, np.arange(n_labels)):
+        return [], None
+    return best.tolist(), float((best[said] == gold).mean())
+
+
+def _small(value: float) -> str:
+    return f"{value:.3f}" if value >= 0.0005 else f"{value:.1e}"
