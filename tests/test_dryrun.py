@@ -70,6 +70,19 @@ def test_verdicts_by_hand(
     assert sees(low, high, *chance) == verdict
 
 
+def test_a_dry_run_that_goes_on_under_other_versions_says_so(tmp_path: Path) -> None:
+    asked = {"same": {"seed": 0}, "methods": ["lime"]}
+    first = DryRun.start(tmp_path, asked)
+    assert DryRun.start(tmp_path, asked).made == first.made
+    path = tmp_path / "dryrun.json"
+    content = json.loads(path.read_text("utf-8"))
+    content["made"]["versions"]["torch"] = "0.1"
+    path.write_text(json.dumps(content), "utf-8")
+    with pytest.warns(UserWarning, match=r"was begun with torch 0\.1 \(now"):
+        DryRun.start(tmp_path, asked)
+    assert DryRun.open(tmp_path).made["resumed"][0]["versions"] == first.made["versions"]
+
+
 def test_intervals_over_seeds_and_texts() -> None:
     rng = np.random.default_rng(1)
     one = rng.integers(0, 2, size=(60, 2)).astype(float)

@@ -100,8 +100,10 @@ def test_idc_runs_and_goes_on(marked: Path, tmp_path: Path, monkeypatch: Any) ->
     assert [row for row in tables["Truths"] if "training" in row] == [
         *("WGA, training 2", "Hybrid, training 2")
     ]
-    both = [(tmp_path / f"run/steps/reviews-wga{i}/words.json").read_text() for i in ("", "-1")]
-    assert both[0] != both[1]
+    learnt_twice = [
+        (tmp_path / f"run/steps/reviews-wga{i}/words.json").read_text() for i in ("", "-1")
+    ]
+    assert learnt_twice[0] != learnt_twice[1]
     assert list(tables["Methods against WGA"]) == [
         *("saliency", "Grad-CAM", "DeepLIFT", "LRP", "HAN attention", "random_scores")
     ]

@@ -354,7 +354,8 @@ def _prepared(
     asking = [
         e for e in explainers if any((n, e.spec) not in left_out for n in dear or list(models))
     ]
-    limits = [m.budget for m in models.values() if getattr(m, "budget", None) is not None]
+    budgets = [getattr(m, "budget", None) for m in models.values()]
+    limits = [budget for budget in budgets if budget is not None]
     if not limits:
         found = planned(fitted, asking, tests, ceilings=ceilings, second_draw=extras, seed=seed)
         return _Prepared(models, explainers, skipped, lessons, ceilings, found, "")

@@ -8,6 +8,7 @@ is what the method propagates.
 from __future__ import annotations
 
 import functools
+import math
 import types
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -413,7 +414,16 @@ def _read(given: list[Any], named: dict[str, Any], in_place: bool) -> tuple[Any,
     if torch.float64 in kinds and len(kinds) > 1:
         kind = found[0][0].dtype if in_place else torch.float64
         found = _mapped(lambda t: t.to(kind) if t.is_floating_point() else t, found)
-    return found[0], found[1]
+        kinds = {kind}
+    # the least double, with which models hide scores, is beyond what weights alone can hold
+    most = min((torch.finfo(k).max for k in kinds), default=math.inf)
+    within = [_within(g, most) for g in found[0]]
+    return within, {key: _within(value, most) for key, value in found[1].items()}
+
+
+def _within(value: Any, most: float) -> Any:
+    finite = isinstance(value, float) and math.isfinite(value)
+    return max(-most, min(most, value)) if finite else value
 
 
 def _widened(value: Any, to: torch.dtype) -> Any:

@@ -17,7 +17,7 @@ from ..core.errors import RunError
 from ..core.files import written_whole
 from ..core.inputs import FloatArray
 from .guarantees import LUCK, Reliance
-from .run import Cost, Run, timestamp, versions
+from .run import Cost, Run, resumed, timestamp, versions
 from .standings import Column, Standing, columns_of, compare_all
 from .statistics import cluster_intervals, texts_needed, wilson
 from .verdicts import listed
@@ -94,10 +94,11 @@ class DryRun:
                 f"{folder} holds a dry run with another {' and another '.join(changed)}. Choose "
                 "another folder with --out, or delete that one"
             )
+        made = resumed(before.made, folder)
         if before.asked["methods"] == now["methods"]:
-            return cls(folder, asked, before.made, before.done)._kept()
+            return cls(folder, asked, made, before.done)._kept()
         # other methods are asked of the same models: audits go on from what they hold
-        return cls(folder, asked, before.made, {})._kept()
+        return cls(folder, asked, made, {})._kept()
 
     def _kept(self) -> DryRun:
         self._write()

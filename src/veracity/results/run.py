@@ -125,7 +125,7 @@ class Run:
             before._forget(spec)
             before.second_draw._forget(spec)
         # what methods learnt from is kept while their parts are, whatever is asked now
-        made = _resumed(before.made, folder)
+        made = resumed(before.made, folder)
         run = cls(folder, {**asked, "train": {**learnt, **learns}}, made)
         run._write_json()
         return run
@@ -440,7 +440,7 @@ def _named(table: pa.Table, name: str) -> list[tuple[str, float]]:
     return [(n, v) for n, v in pairs if n == name]
 
 
-def _resumed(made: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+def resumed(made: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """What is known of a run's making, with the versions that go on with it now, if others."""
     before, now = made.get("versions", {}), versions()
     others = [
