@@ -38,6 +38,7 @@ from veracity.data import Splits, load_data, split, write_records
 from veracity.models import model_name, save_model
 from veracity.models.adapters.callables import CallableClassifier
 from veracity.reports.html import build_report
+from veracity.results.run import Run
 
 METHODS = "random_scores, occlusion, lime(samples=60), shap(samples=60)"
 
@@ -95,7 +96,9 @@ def test_a_profile_holds_for_all_that_is_not_told(
     result = audit(bag, data, methods, "feature_overlap", out=tmp_path / "run", profile="released")
     assert result.run.explainers == ("lime(samples=40)", "occlusion")
     assert list(result.run.asked["metrics"]) == [
-        "feature_overlap(allow_union=True, no_overlap=empty)"
+        "feature_overlap(allow_union=True, no_overlap=empty)",
+        "blank",  # the model itself is always tested
+        "accuracy",
     ]
     printed = audit(bag, data, methods, "erasure", out=tmp_path / "paper", profile="paper")
     assert printed.run.explainers[:2] == ("lime(samples=40, kernel=paper)", "lime(samples=40)")
@@ -114,7 +117,8 @@ def test_resuming_computes_nothing_twice(bag: WordWeights, small: Dataset, tmp_p
     assert bag.texts_read - asked <= KNOWN_ANSWERS  # asked to see that it is the same model
     more = audit(bag, small, f"{METHODS}, occlusion(hiding=mask)", out=tmp_path / "r", batch_size=8)
     assert more.reused == whole.computed
-    assert more.computed == 3 * (1 + 5)  # three batches: attributions and five metrics of it
+    # three batches: attributions and five metrics of it, two of them under two ways of hiding
+    assert more.computed == 3 * (1 + 7)
 
 
 def test_a_truncated_part_is_computed_again(
@@ -365,8 +369,11 @@ def test_everything_means_what_is_possible(cnn: Any, small: Dataset, tmp_path: P
     assert set(found.run.asked["metrics"]) == {
         "accuracy",
         "attribution_mass",
+        "blank",
         "deletion",
+        "deletion(hiding=mask)",
         "erasure",
+        "erasure(hiding=mask)",
         "feature_overlap",
         "rationale_match",
     }
@@ -490,6 +497,7 @@ def test_a_run_that_goes_on_under_other_versions_says_so(
         (resumed,) = made["resumed"]
         assert resumed["versions"] == before["versions"]
         assert re.search(told, resumed["sentence"])
+    assert re.search(told, build_report(Run.open(tmp_path / "r")))
 
 
 def test_targets(cnn: Any, small: Dataset, tmp_path: Path) -> None:
@@ -501,6 +509,10 @@ def test_targets(cnn: Any, small: Dataset, tmp_path: Path) -> None:
         assert [rows[e.id]["target"] for e in small] == expected
     run = audit(cnn, small, "occlusion", "erasure", out=tmp_path / "0", target="negative").run
     assert run.asked["target"] == 0  # a label's name and its number are one target
+    page = build_report(run)
+    assert "<dt>Explained label</dt><dd>negative</dd>" in page
+    assert "recall of negative" in page
+    assert "recall of 0" not in page
     with pytest.raises(DataError, match="did you mean 'positive'"):
         audit(cnn, small, "occlusion", "erasure", out=tmp_path / "none", target="positiv")
     with pytest.raises(DataError, match="number below 2"):
@@ -688,7 +700,8 @@ def test_nothing_is_scored_where_nothing_must_have_been_used(
 ) -> None:
     planted = changed(load_data("made_reviews(n=40)"), "reassign, insert")
     found = audit({"bag": bag}, planted, ["occlusion"], ["exposure"], out=tmp_path / "run")
-    assert not len(found.run.scores()) and not found.standings and not found.verdicts
+    assert set(found.run.scores()["explainer"].to_pylist()) == {""}  # only the model was tested
+    assert not found.standings and not found.verdicts
     assert "below the" in str(found)
     assert "are not scored" in build_report(found.run)
 

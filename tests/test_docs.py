@@ -11,9 +11,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from commands import run_command
+from conftest import WordWeights, words
+from veracity.core.examples import Example
+from veracity.core.inputs import Text
+from veracity.core.metrics import Case
 from veracity.results.run import Run
 from veracity.results.standings import standings
 
@@ -140,31 +145,65 @@ def test_make_knows_what_the_documents_promise() -> None:
 
 @pytest.fixture
 def plugins(tmp_path: Path) -> Path:
-    """The method of CONTRIBUTING, in a folder of its own."""
-    (code, *_) = blocks("CONTRIBUTING.md", "python")
-    assert len(code.splitlines()) < 40
-    folder = tmp_path / "my_methods" / "explainers"
-    folder.mkdir(parents=True)
-    (folder / "first_words.py").write_text(code, "utf-8")
+    """The method and the metric of CONTRIBUTING, in a folder of their own."""
+    method, metric = blocks("CONTRIBUTING.md", "python")
+    for kind, name, code in (
+        ("explainers", "first_words", method),
+        ("metrics", "keystone", metric),
+    ):
+        assert len(code.splitlines()) < 45
+        folder = tmp_path / "my_methods" / kind
+        folder.mkdir(parents=True)
+        (folder / f"{name}.py").write_text(code, "utf-8")
     return tmp_path / "my_methods"
 
 
-def test_a_new_method_is_one_file(plugins: Path, cnn: Any, made: Any, tmp_path: Path) -> None:
+def test_the_examples_do_what_they_say() -> None:
+    """A word that changes nothing has no score, and the metric counts answers that turn."""
+    method, metric = blocks("CONTRIBUTING.md", "python")
+    known: dict[str, Any] = {"__name__": "examples"}
+    for code in (method, metric):
+        exec(compile(code, "CONTRIBUTING.md", "exec", dont_inherit=True), known)
+    bag = WordWeights({"great": 2.0, "dull": -1.0})
+    texts = [words("a great film"), words("a dull"), Text("", ())]
+    rngs = [np.random.default_rng(0)] * 3
+    first, second, empty = known["FirstWords"](fade=0.5).explain(bag, texts, [1, 0, 1], rngs)
+    p = float(bag.probabilities(texts[:1])[0, 1])
+    assert first.scores == pytest.approx([0, 0.5 * (p - 0.5), 0])
+    assert first.output_value == pytest.approx(p)
+    assert second.scores[0] == 0 and second.scores[1] > 0
+    assert not len(empty.scores)
+    cases = [
+        Case(Example("0", a.input, 1), bag, bag.probabilities([a.input])[0], a)
+        for a in (first, second)
+    ]
+    rows = known["Keystone"]().score(cases)
+    assert [r["turned"] for r in rows] == [1.0, 0.0]  # without great both labels are as likely
+    assert rows[0]["fall"] == pytest.approx(p - 0.5)
+
+
+def test_a_new_method_and_a_new_metric_are_one_file_each(
+    plugins: Path, cnn: Any, made: Any, tmp_path: Path
+) -> None:
     from veracity.data import write_records
     from veracity.models import save_model
 
     save_model(cnn, cnn.architecture, tmp_path / "model", record={})
     write_records(made.test.select(range(8)), tmp_path / "data.jsonl")
     listing, auditing = blocks("CONTRIBUTING.md", "sh")[0].strip().splitlines()
+    measuring = blocks("CONTRIBUTING.md", "sh")[1]
     # wide enough that no description is broken by the column beside it
     found = run(veracity(listing), tmp_path, VERACITY_PLUGINS=str(plugins), COLUMNS="120")
     assert "first_words" in found
     assert "fading from the first word" in re.sub(r"\s+", " ", found)
     line = auditing.replace("MODEL", "model").replace("DATA", "data.jsonl")
-    command = [*veracity(line), "--json", "--workers", "2"]
+    metrics = measuring[measuring.index("--metrics") :]
+    command = [*veracity(f"{line} {metrics}"), "--json", "--workers", "2"]
     told = json.loads(run(command, tmp_path, VERACITY_PLUGINS=str(plugins)))
     methods = {e["method"] for e in told["standings"][0]["entries"]}
     assert methods == {"first_words", "first_words(fade=0.5)", "occlusion", "random_scores"}
+    assert {s["metric"] for s in told["standings"]} == {"keystone", "keystone(top=3)"}
+    assert any("name the words that the answer hangs on" in v["sentence"] for v in told["verdicts"])
     # nothing was added to the package, and without the folder nobody knows the method
     plain = subprocess.run([*veracity(listing)], cwd=tmp_path, capture_output=True, text=True)
     assert "first_words" not in plain.stdout

@@ -32,12 +32,13 @@ from veracity.core.errors import DataError, ModelError, PluginError, RunError
 from veracity.data import Splits, load_data
 from veracity.engine.executors import default_workers
 from veracity.models import RECORD, load_model
-from veracity.reports.dryrun import build_dryrun, write_dryrun
+from veracity.reports.dryrun import _Page, build_dryrun, write_dryrun
 from veracity.reports.terminal import print_dryrun
 from veracity.results.dryrun import (
     FILE,
     DryRun,
     Trial,
+    _standings,
     findings,
     headline,
     judged,
@@ -67,6 +68,19 @@ def test_verdicts_by_hand(
     low: float, high: float, chance: tuple[float, float], verdict: str
 ) -> None:
     assert sees(low, high, *chance) == verdict
+
+
+def test_a_dry_run_that_goes_on_under_other_versions_says_so(tmp_path: Path) -> None:
+    asked = {"same": {"seed": 0}, "methods": ["lime"]}
+    first = DryRun.start(tmp_path, asked)
+    assert DryRun.start(tmp_path, asked).made == first.made
+    path = tmp_path / "dryrun.json"
+    content = json.loads(path.read_text("utf-8"))
+    content["made"]["versions"]["torch"] = "0.1"
+    path.write_text(json.dumps(content), "utf-8")
+    with pytest.warns(UserWarning, match=r"was begun with torch 0\.1 \(now"):
+        DryRun.start(tmp_path, asked)
+    assert DryRun.open(tmp_path).made["resumed"][0]["versions"] == first.made["versions"]
 
 
 def test_intervals_over_seeds_and_texts() -> None:
@@ -428,6 +442,41 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
         DryRun.open(tmp_path)
     with pytest.raises(RunError, match="veracity dryrun"):
         DryRun.open(tmp_path / "nowhere")
+
+
+def test_the_page_counts_as_the_metric_does(rehearsal: Rehearsal) -> None:
+    """Words that tie are shown perhaps, words without a score never: as scored, not as ranked."""
+    profiles = tuple(replace(p, baseline=False) for p in rehearsal.findings.profiles)
+    found = replace(rehearsal.findings, profiles=profiles)  # as if random scores were a method
+    (cell,) = found.cells
+    shares: dict[str, list[float]] = {}
+    for trial in cell.trials[::-1]:
+        one_trial = replace(found, cells=(replace(cell, trials=(trial,)),))
+        page = _Page(rehearsal.record, one_trial, rehearsal.folder)
+        seen = page.seen[cell.key]
+        for (method, _), share in seen.items():
+            shares.setdefault(method, []).append(share)
+    for method, sight in cell.sights.items():
+        assert np.mean(shares[method]) == pytest.approx(sight.share)
+    one = page.contrast
+    assert one is not None
+    assert seen[one.shows, one.sentence.example.id] == 1.0
+    assert seen[one.fails, one.sentence.example.id] == 0.0
+
+
+def test_texts_of_one_model_are_no_independent_draws() -> None:
+    """Two models that agree on every text tell as much as two draws do, one model as its texts."""
+    seen = np.column_stack([np.ones(40), np.zeros(40)])
+    trial = Trial("a", "word", 1.0, 0, "", "scored", "")
+    other = replace(trial, name="b", seed=1)
+    one = _standings({"a": {"seen": seen}}, {trial.key: [trial]}, ["shows", "hides"], [])
+    assert not any(e.tied_with_best for s in one.values() for e in s.entries)
+    both = {"a": {"seen": seen}, "b": {"seen": seen}}
+    two = _standings(both, {trial.key: [trial, other]}, ["shows", "hides"], [])
+    for standing in two.values():
+        tied = {e.method: e.tied_with_best for e in standing.entries}
+        assert tied == {"shows": False, "hides": True}
+        assert standing.entries[0].n == 80
 
 
 def test_headlines_by_hand(rehearsal: Rehearsal) -> None:

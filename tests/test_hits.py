@@ -209,7 +209,7 @@ def test_at_the_embedding_grad_cam_is_what_supports_of_gradient_times_input(
         embedded = model.embed([text])
         at = embedded.values.detach().requires_grad_(True)
         model.logits(embedded.with_values(at))[0, 1].backward()
-        product = (at.grad * at.detach())[0].numpy()[: text.n_features]  # type: ignore[operator]
+        product = (at.grad * at.detach())[0].numpy()[: text.n_features]
         shown = product.shape[0]
         assert one.scores[:shown] == pytest.approx(np.maximum(product.sum(axis=1), 0), abs=1e-6)
         assert size.scores[:shown] == pytest.approx(np.linalg.norm(product, axis=1), abs=1e-6)

@@ -100,8 +100,10 @@ def test_idc_runs_and_goes_on(marked: Path, tmp_path: Path, monkeypatch: Any) ->
     assert [row for row in tables["Truths"] if "training" in row] == [
         *("WGA, training 2", "Hybrid, training 2")
     ]
-    both = [(tmp_path / f"run/steps/reviews-wga{i}/words.json").read_text() for i in ("", "-1")]
-    assert both[0] != both[1]
+    learnt_twice = [
+        (tmp_path / f"run/steps/reviews-wga{i}/words.json").read_text() for i in ("", "-1")
+    ]
+    assert learnt_twice[0] != learnt_twice[1]
     assert list(tables["Methods against WGA"]) == [
         *("saliency", "Grad-CAM", "DeepLIFT", "LRP", "HAN attention", "random_scores")
     ]
@@ -139,6 +141,11 @@ def test_idc_runs_and_goes_on(marked: Path, tmp_path: Path, monkeypatch: Any) ->
     assert "scale=none" in learnt["source"]
     with pytest.raises(PluginError, match="gram_activation"):
         recipes.make("idc(wga=gram_activaton)")
+    with pytest.raises(PluginError, match="idc_cnn"):
+        recipes.make("idc(cnn=idc_cn)")
+    for wrong in ("('milp',)", "('wga', 'nonsense')"):
+        with pytest.raises(PluginError, match="expected wga, and of milp, hybrid"):
+            recipes.make(f"idc(truths={wrong})")
     # nothing is done again, and the same is found
     run = tmp_path / "run"
     written = {f: f.stat().st_mtime_ns for f in (run / "steps").rglob("*") if f.is_file()}

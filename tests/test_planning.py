@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -14,7 +16,14 @@ import pytest
 import veracity
 from commands import run_command
 from test_auditing import Answering, Server
-from veracity.auditing.planning import ENOUGH_TEXTS, LEAST_TEXTS, Plan, planned, within
+from veracity.auditing.planning import (
+    ENOUGH_TEXTS,
+    LEAST_TEXTS,
+    Plan,
+    SuspectsPlan,
+    planned,
+    within,
+)
 from veracity.core.errors import BudgetSpent
 from veracity.core.examples import Dataset
 from veracity.core.inputs import Text
@@ -23,6 +32,7 @@ from veracity.explainers import explainers
 from veracity.metrics import metrics
 from veracity.models.adapters.callables import CallableClassifier
 from veracity.reports.html import build_report
+from veracity.reports.suspects import suspects_page
 from veracity.results.run import Run
 
 METHODS = ["lime", "shap", "occlusion", "random_scores"]
@@ -95,13 +105,24 @@ def test_what_a_budget_holds(texts: Dataset) -> None:
         assert plan.total <= budget
         assert plan.total > 0.8 * budget or len(plan.data) == len(texts)
         assert {e.id for e in plan.data} <= {e.id for e in last.data}, "the first stay the same"
-        if (plan.questions or 0) > 64:
+        if (plan.questions or 0) > 80:
             assert len(plan.data) >= ENOUGH_TEXTS, "texts come before samples"
         last = plan
-    assert last.questions == 64
-    assert [e.spec for e in last.explainers][:2] == ["lime(samples=64)", "shap(samples=64)"]
-    assert f"{len(last.data)} of 120 texts, 64 questions a text for lime and shap" in last.sentence
+    q = last.questions
+    assert q is not None
+    assert 64 <= q < 80
+    ones = sum(e.label for e in last.data) / len(last.data)
+    assert ones == pytest.approx(sum(e.label for e in texts) / 120, abs=0.06), "in proportion"
+    assert [e.spec for e in last.explainers][:2] == [f"lime(samples={q})", f"shap(samples={q})"]
+    assert f"{len(last.data)} of 120 texts, {q} questions a text for lime and shap" in last.sentence
     assert "erasure(hiding=mask)" in last.dropped
+    twice = replace(
+        texts,
+        examples=tuple(replace(e, input=Text.of_words(e.input.words * 3)) for e in texts),
+    )
+    long = chosen(9_000, twice)
+    sums = [sum(m.n_questions(e.input.n_features) or 0 for e in long.data) for m in long.explainers]
+    assert sums[0] == pytest.approx(sums[1], rel=0.1), "lime gets what shap needs"
     assert chosen(50_000, texts, free=frozenset()).questions is None
 
 
@@ -123,8 +144,8 @@ def test_an_endpoint_with_a_budget_ends_in_a_verdict(
     done = run_command(*command, "--budget", "1900", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert 900 < len(server.texts) <= 1900
-    assert done.stderr.index("questions at most:") < done.stderr.index("of 120 texts, 64 questions")
-    assert "of 120 texts, 64 questions a text for lime and shap" in done.stdout
+    assert done.stderr.index("questions at most:") < done.stderr.index("questions holds")
+    assert re.search(r"of 120 texts, \d+ questions a text for lime and shap", done.stdout)
     few = Run.open(tmp_path / "r")
     assert few.partial is None
     texts_before = len(few.examples())
@@ -196,3 +217,26 @@ def test_headers_come_from_the_environment_and_stay_secret(
     assert "s3cret" not in done.stdout + done.stderr
     for file in tmp_path.rglob("*"):
         assert not file.is_file() or b"s3cret" not in file.read_bytes(), file
+
+
+def test_suspects_fit_a_budget_and_bear_that_it_is_spent(
+    server: Server, texts: Dataset, tmp_path: Path
+) -> None:
+    model: Any = veracity.load_model(url(server), cache=tmp_path / "answers", budget=900)
+    told: list[SuspectsPlan] = []
+    options: dict[str, Any] = {"top": 3, "vectors": "none", "least_texts": 5}
+    found = veracity.suspects(model, texts, tell_plan=told.append, **options)
+    assert len(server.texts) <= 900
+    assert found.texts == len(told[0].data) < 120
+    assert told[0].total <= 900
+    assert f"holds {found.texts} of 120 texts" in found.limits
+    assert all(s.taken_out.texts for s in (*found.found, *found.others))
+    # somebody else uses up what it would have needed
+    other: Any = veracity.load_model(url(server), cache=tmp_path / "other", budget=900)
+    other.probabilities([Text.of_words([f"word{i}"]) for i in range(500)])
+    part = veracity.suspects(other, texts, **options)
+    assert 0 < part.texts < found.texts
+    assert f"told by {part.texts} of {found.texts} texts" in suspects_page(part)
+    assert "a larger --budget" in part.limits
+    with pytest.raises(BudgetSpent, match="10 texts need up to"):
+        veracity.suspects(veracity.load_model(url(server), budget=100), texts, **options)

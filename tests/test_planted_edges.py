@@ -23,7 +23,12 @@ from veracity.core.inputs import FloatArray, Text
 from veracity.core.metrics import Case
 from veracity.data import load_data
 from veracity.metrics import metrics
-from veracity.recipes.papers._planted_text_findings import _rationale_claims
+from veracity.recipes.papers._planted_text_findings import (
+    Model,
+    Norms,
+    attention_claims,
+    rationale_claims,
+)
 from veracity.results.guarantees import planted_facts, reliance, shapley_range
 from veracity.results.statistics import wilson
 
@@ -223,7 +228,7 @@ def test_models_that_went_astray_confirm_nothing() -> None:
     rates = (0.07, 0.09, 0.11, 0.13, 0.15)
 
     def said(steps: Any) -> str:
-        found = _rationale_claims({("article", "rationale_cr"): steps})
+        found = rationale_claims({("article", "rationale_cr"): steps})
         return next(c.verdict for c in found if "continuous relaxation" in c.statement)
 
     best = {r: step(r, r, min(1.0, 0.08 / r), min(1.0, r / 0.08)) for r in rates}
@@ -234,3 +239,60 @@ def test_models_that_went_astray_confirm_nothing() -> None:
     assert said({r: step(r, 0.99, 0.08 / 0.99, 1.0) for r in rates}) == "not confirmed"
     assert said({r: {**s, "forced": False} for r, s in best.items()}) == "not confirmed"
     assert said({0.15: best[0.15]}) == "open"
+
+
+# ---- attention and the length of vectors -----------------------------------------------------
+
+
+def attended(mass: float, norm: float, *, forced: bool = True) -> Any:
+    own = {"mass": mass, "pooled_share": 0.08} if forced else {}
+    return {
+        "attention": {"attribution_mass(truth=planted)": own},
+        "forced": forced,
+        "norm": norm,
+        "norm_read": norm,
+        "epochs": 3,
+    }
+
+
+def norms(masses: dict[tuple[str, float | None], float], **more: Any) -> Norms:
+    found = {
+        Model("article", "attention", float(run), vectors, norm): attended(
+            mass, norm or {"corpus": 1.0, "glove": 5.0}[vectors], **more
+        )
+        for (vectors, norm), mass in masses.items()
+        for run in range(2)
+    }
+    return Norms.of(found, {"planted": [0.103, 0.024]})
+
+
+def test_the_scale_of_vectors_decides_only_where_nothing_else_differs() -> None:
+    said = norms({("corpus", None): 0.1, ("glove", 1.0): 0.11, ("glove", None): 0.5}).sentence
+    assert "reproduces with corpus vectors of norm 1 (10.0%)" in said
+    assert "does not with glove vectors of norm 5 (50.0%)" in said
+    assert "depends on the scale" in said
+    # other vectors, not longer ones
+    assert "depends" not in norms({("corpus", None): 0.1, ("glove", None): 0.5}).sentence
+    # shorter ones that attend more are no reason to say so
+    assert "depends" not in norms({("glove", 0.5): 0.4, ("glove", None): 0.1}).sentence
+    nowhere = norms({("corpus", None): 0.4}).sentence
+    assert "does not reproduce with corpus vectors of norm 1 (40.0%)" in nowhere
+
+
+def test_runs_that_need_not_use_articles_are_counted_and_not_scored() -> None:
+    lost = norms({("corpus", None): 0.1}, forced=False)
+    assert lost.sentence == ""
+    (row,) = lost.table().rows
+    cell = row[1][2]
+    assert row[1][3] == "0 of 2" and cell is not None and not isinstance(cell, str)
+    assert np.isnan(cell.value)
+
+
+def test_claims_of_attention_are_judged_for_each_kind_of_vectors() -> None:
+    def verdict(mass: float) -> tuple[str, str]:
+        steps = {float(i): attended(mass + 0.001 * i, 1.0) for i in range(4)}
+        (claim,) = attention_claims({"article": steps}, "some vectors")
+        return claim.verdict, claim.where
+
+    assert verdict(0.10) == ("confirmed", "some vectors")
+    assert verdict(0.50) == ("not confirmed", "some vectors")

@@ -46,6 +46,22 @@ def test_reviews_are_different_and_tell_something(beer: Path) -> None:
         assert all(("decoy" in e.truths) == (name != "article") for e in parts.train)
 
 
+def test_planted_text_does_only_what_is_asked() -> None:
+    sizes = PlantedText.at_scale("laptop")
+    asked = recipes.make("planted_text(parts=('attention', 'norms'), datasets=('article',))")
+    assert isinstance(asked, PlantedText)
+    first, second = asked.plan(sizes)
+    assert not second and {m.kind for m in first} == {"attention"}
+    assert {m.dataset for m in first} == {"article"}
+    assert {m.norm for m in first if m.vectors == "corpus"} == {None, 0.5, 2.5, 5.0}
+    every, methods = PlantedText().plan(sizes)
+    assert {m.kind for m in every} == {"attention", "rationale_cr", "rationale_rl"}
+    # other methods are asked about models that are there already
+    assert {m._replace(kind="attention") for m in methods} <= set(every)
+    with pytest.raises(PluginError, match="expected parts among attention, norms"):
+        recipes.make("planted_text(parts=('attentoin',))")
+
+
 def test_planted_text_runs_and_goes_on(beer: Path, tmp_path: Path, monkeypatch: Any) -> None:
     tiny = {
         **PlantedText.at_scale("smoke"),
@@ -55,6 +71,9 @@ def test_planted_text_runs_and_goes_on(beer: Path, tmp_path: Path, monkeypatch: 
         "attention": "hidden=16, attention=16",
         "rationale": "hidden=12",
         "rates": {"article": [0.2], "cn": [], "nc": []},
+        "corpus": "size=10",
+        "norms": {"corpus": [5.0], "glove": []},
+        "norm_runs": 1,
         "explained": 8,
         "methods": ["gradient", "random_scores"],
         "attention_training": {
@@ -71,7 +90,7 @@ def test_planted_text_runs_and_goes_on(beer: Path, tmp_path: Path, monkeypatch: 
         },
     }
     monkeypatch.setattr(PlantedText, "at_scale", classmethod(lambda cls, scale: tiny))
-    recipe = recipes.make("planted_text")
+    recipe = recipes.make("planted_text(datasets=('article', 'cn'))")
     steps: list[Any] = []
 
     def go() -> Findings:
@@ -80,9 +99,11 @@ def test_planted_text_runs_and_goes_on(beer: Path, tmp_path: Path, monkeypatch: 
         )
 
     first = go()
-    assert [t.title for t in first.tables][:2] == [
-        "Attention",
-        "Every other method on the same models",
+    assert [t.title for t in first.tables][:4] == [
+        "Attention over vectors learnt from the reviews",
+        "Attention over GloVe vectors",
+        "Attention on Article by the norm of the word vectors",
+        "Every other method on the models with vectors learnt from the reviews",
     ]
     labels = [row[0] for row in first.tables[0].rows]
     assert labels[0] == "Article: articles" and "CN: other articles" in labels
@@ -90,15 +111,24 @@ def test_planted_text_runs_and_goes_on(beer: Path, tmp_path: Path, monkeypatch: 
     assert attention is not None and not isinstance(attention, str)
     assert attention.published == 0.103 and attention.published_spread == 0.024
     # eight texts are few, but what all of the test part tell of the model holds for them
-    step = json.loads((tmp_path / "steps/attention-article-0/found.json").read_text())["found"]
+    step = json.loads((tmp_path / "steps/attention-corpus-article-0/found.json").read_text())[
+        "found"
+    ]
     assert step["forced"]
-    named = {row[0]: row[1][0] for row in first.tables[1].rows}
+    named = {row[0]: row[1][0] for row in first.tables[3].rows}
     for method in ("attention", "gradient", "random_scores"):
         cell = named[method]
         assert cell is not None and not isinstance(cell, str) and 0 < cell.value < 1
     models = sorted(tmp_path.glob("steps/*/model/model.safetensors"))
     written = {m: m.stat().st_mtime_ns for m in models}
-    assert len(models) == 5  # three with attention, two that choose their words
+    # with attention on two datasets by two kinds of vectors and by longer ones, and two that choose
+    # their words
+    assert len(models) == 7
+    assert step["norm"] == pytest.approx(1.0) and step["norm_read"] == pytest.approx(1.0, abs=0.1)
+    curve = next(f for f in first.figures if "norm" in f.title)
+    by_name = {p.name: p for p in curve.series}
+    assert sorted(by_name["corpus, each run"].x) == pytest.approx([1.0, 5.0], rel=0.1)
+    assert by_name["glove, mean"].x[0] > 2 and by_name["paper, 10.3%"].y == (0.103, 0.103)
     assert repr(go()) == repr(first)
     assert {m: m.stat().st_mtime_ns for m in models} == written
     assert repr(Findings.read(tmp_path)) == repr(first)

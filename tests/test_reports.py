@@ -25,10 +25,10 @@ from veracity.reports.plots import panel, ticks
 from veracity.reports.scoreboard import board
 from veracity.reports.sentences import choose, embedded, explained, payload
 from veracity.reports.showing import correlation, count, duration, number, printable
-from veracity.reports.terminal import print_attributions, print_standings
+from veracity.reports.terminal import print_attributions, print_conclusions, print_standings
 from veracity.results.run import Run
 from veracity.results.standings import compare, standings
-from veracity.results.verdicts import verdicts
+from veracity.results.verdicts import conclude, verdicts
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +92,11 @@ def test_a_page_allows_only_its_own_parts(page: str) -> None:
 def test_what_was_skipped_and_all_settings_are_told(page: str) -> None:
     assert "the model has no attention" in page
     assert "samples=500, hiding=delete" in page
-    assert "75 comparisons on reviews-cnn, 50 comparisons on reviews-bow" in page
+    # of six methods one is chance; three quantities are behind verdicts, two are not
+    assert (
+        "30 between methods and 15 with chance behind the verdicts; 20 between methods and 10 with "
+        "chance in the other quantities on reviews-cnn" in page
+    )
 
 
 def test_hostile_names_stay_text(tmp_path: Path) -> None:
@@ -339,12 +343,16 @@ def test_emoji_stay_whole() -> None:
 
 
 def test_standings_are_printed_with_their_verdicts(run: Run) -> None:
-    console = Console(file=io.StringIO(), width=400)
-    print_standings(console, run)
+    console = Console(file=io.StringIO(), width=4000)
+    found = conclude(run)
+    print_conclusions(console, run, found)
     assert isinstance(console.file, io.StringIO)
     said = console.file.getvalue()
-    for verdict in verdicts(standings(run)):
-        assert verdict.sentence in said
+    for one in found.models:
+        # what the model is worth comes first, what to do last
+        places = [said.index(one.health.summary), *(said.index(v.sentence) for v in one.verdicts)]
+        places += [said.index(one.recommendation.sentence), said.rindex(one.recommendation.repeat)]
+        assert places == sorted(places)
     assert "precision ↑" in said
 
 

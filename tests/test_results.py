@@ -273,15 +273,21 @@ def test_a_run_gives_standings_and_verdicts(tmp_path: Path) -> None:
     found = standings(run)
     assert {s.model for s in found} == set(run.models)
     said = verdicts(found)
-    assert len(said) == sum(s.headline for s in found)
+    assert len(said) == len({(s.model, s.purpose) for s in found if s.headline})
     for verdict in said:
-        standing = next(
+        tests = [
             s
             for s in found
-            if (s.model, s.metric, s.name) == (verdict.model, verdict.metric, verdict.name)
-        )
-        assert standing.best is not None
-        assert standing.best.method in verdict.sentence
+            if s.headline and (s.model, s.purpose) == (verdict.model, verdict.purpose)
+        ]
+        assert verdict.metrics == tuple(s.metric for s in tests)
+        for s in tests:
+            assert s.best is not None
+            assert verdict.use in (
+                s.best.method,
+                *(e.method for e in s.entries if e.tied_with_best),
+            )
+            assert f"{s.best.n} texts" in verdict.sentence
 
 
 def test_methods_can_be_compared_across_runs(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from veracity.auditing.jobs import batches_of, with_originals
 from veracity.core.attributions import Attribution
 from veracity.core.errors import DataError, PluginError, RunError
 from veracity.core.examples import Dataset, Example
-from veracity.core.inputs import BoolArray, FloatArray, Text
+from veracity.core.inputs import MASK_WORD, BoolArray, FloatArray, Text
 from veracity.core.metrics import Case, Row
 from veracity.engine.asking import UNKNOWN
 from veracity.metrics import metrics
@@ -647,7 +647,7 @@ def test_many_lines_never_look_alike() -> None:
 
 
 def erased(known: dict[str, float], text: str, scores: Sequence[float], spec: str = "") -> Row:
-    model = Answers(known)
+    model = Answers({MASK_WORD: 0.5, **known})  # no more than five words: all of them are the first
     one = case(text, scores)
     whole = model.probabilities([one.attribution.input])[0]
     asked = replace(one, model=model, probabilities=whole)

@@ -354,7 +354,8 @@ def _prepared(
     asking = [
         e for e in explainers if any((n, e.spec) not in left_out for n in dear or list(models))
     ]
-    limits = [m.budget for m in models.values() if getattr(m, "budget", None) is not None]
+    budgets = [getattr(m, "budget", None) for m in models.values()]
+    limits = [budget for budget in budgets if budget is not None]
     if not limits:
         found = planned(fitted, asking, tests, ceilings=ceilings, second_draw=extras, seed=seed)
         return _Prepared(models, explainers, skipped, lessons, ceilings, found, "")
@@ -595,15 +596,6 @@ def _summaries(run: Run, metrics: Sequence[Metric]) -> dict[str, Any]:
     for (model, explainer, metric), examples in rows.items():
         with blamed_on(by_spec[metric]):
             summary: Row = by_spec[metric].summary(list(examples.values()))
-        if not explainer:
-            summary = {_of_label(name, run.labels): value for name, value in summary.items()}
         place = found.setdefault(model, {}).setdefault(explainer, {})
         place[metric] = {k: None if np.isnan(v) else float(v) for k, v in summary.items()}
     return found
-
-
-def _of_label(name: str, labels: Sequence[str]) -> str:
-    """`recall_of_2` as `recall_of_sport`: readers know labels by name."""
-    what, of, number = name.rpartition("_of_")
-    known = of and number.isdecimal() and int(number) < len(labels)
-    return f"{what}_of_{labels[int(number)]}" if known else name

@@ -62,7 +62,7 @@ def check_bars(bars: Sequence[Bar], metrics: Sequence[str], profile: str = "reco
     }
     for bar in bars:
         name = f"{bar.metric}.{bar.quantity}"
-        (metric, *_) = [m for m in asked if bar.is_of(m)] or [None]
+        metric = next((m for m in asked if bar.is_of(m)), None)
         of_label = isinstance(metric, Accuracy) and "_of_" in bar.quantity
         if metric is None or (name not in names and not of_label):
             raise PluginError(f"no quantity {name} is computed: {nearest(name, names)}")

@@ -152,8 +152,8 @@ def wanted_target(target: Target, labels: Sequence[str]) -> Target:
         if 0 <= place < len(labels):
             return place
     raise DataError(
-        f"no label is called {target!r}: {nearest(str(target), labels)}. Expected predicted, gold "
-        f"(in audits), a label's name, or its number below {len(labels)}"
+        f"no label is called {target!r}: {nearest(str(target), labels)} (a target is predicted, in "
+        f"audits gold, a label's name, or its number below {len(labels)})"
     )
 
 

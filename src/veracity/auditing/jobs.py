@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -28,6 +29,7 @@ from ..engine.seeds import generator
 from ..engine.tally import counting
 from ..results.run import Run, is_whole, read_attributions, read_table
 from .explaining import Target, attributions, chosen_targets
+from .pace import Pace
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,9 @@ class Progress:
     done: int
     total: int
     doing: str
+    seconds_left: float | None = None
+    and_more: bool = False
+    """Whether work comes on top of which nothing is known yet."""
 
 
 PART = 40
@@ -119,6 +124,7 @@ class _Done:
     job: _Job
     computed: int
     reused: int
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -147,7 +153,9 @@ class Work:
 
     def __call__(self, job: _Job) -> _Done:
         steps = self._predict if job.explainer is None else self._explain
-        return steps(job, self._examples(job))
+        started = time.perf_counter()
+        done = steps(job, self._examples(job))
+        return replace(done, seconds=time.perf_counter() - started)
 
     @property
     def all_explainers(self) -> list[Explainer]:
@@ -202,6 +210,10 @@ class Work:
         every = [self.data.examples[i] for i in self.batches[job.batch]]
         in_part = job.second or self._searches(job)
         return [e for e in every if e.id in self.part] if in_part else every
+
+    def size(self, job: _Job) -> int:
+        """How many texts a job is about."""
+        return len(self._examples(job))
 
     def _run(self, job: _Job) -> Run:
         return self.run.second_draw if job.second else self.run
@@ -349,6 +361,9 @@ def carry_out(
     predict, explain = work.to_do({(s["model"], s["explainer"]) for s in skipped})
     total = len(predict) + len(explain)
     done: list[_Done] = []
+    pace = Pace(Counter())
+    for job in (*predict, *explain):
+        pace.ahead[job.model, job.explainer] += work.size(job)
     try:
         for jobs in (predict, explain):
             for result in executor.map(work, jobs):
@@ -356,7 +371,10 @@ def carry_out(
                 job = result.job
                 what = "predictions" if job.explainer is None else work.named(job).spec
                 again = ", a second draw" if job.second else ""
-                watch(Progress(len(done), total, f"{job.model}: {what}{again}"))
+                kind = (job.model, job.explainer)
+                computed = result.computed > 0
+                pace.done(kind, work.size(job), result.seconds, computed=computed)
+                watch(Progress(len(done), total, f"{job.model}: {what}{again}", *pace.left()))
         partial = None
     except BudgetSpent as spent:
         partial = work.finished({result.job for result in done}, explain, str(spent))

@@ -165,9 +165,10 @@ def within(
         return replace(whole, budget=budget)
     lean = [m for m in metrics if m.spec not in spare]
     choices: list[tuple[int | None, Sequence[Metric]]] = [(None, metrics)]
-    if any(e.spec in free for e in explainers):
-        choices += [(q, metrics) for q in FEWER if q >= THIN]
-        choices += [(q, lean) for q in FEWER if q <= THIN]
+    movable = [e for e in explainers if e.spec in free]
+    if movable:
+        choices += [(_alike(q, movable, data), metrics) for q in FEWER if q >= THIN]
+        choices += [(_alike(q, movable, data), lean) for q in FEWER if q <= THIN]
     else:
         choices.append((None, lean))
     wanted = min(len(data), ENOUGH_TEXTS)
@@ -181,7 +182,7 @@ def within(
     plan = planned(some, methods, tests, second_draw=False, seed=seed)
     least = min(len(data), LEAST_TEXTS)
     if len(some) < least:
-        few = data.select([i for group in drawn_families(data, seed) for i in group][:least])
+        few = data.select([i for group in _in_proportion(data, seed) for i in group][:least])
         needed = planned(few, methods, tests, second_draw=False, seed=seed).total
         raise BudgetSpent(
             f"a budget of {budget:,} questions holds {len(some)} texts, too few to say anything; "
@@ -194,6 +195,14 @@ def within(
     return replace(plan, of=len(data), budget=budget, questions=given, dropped=dropped)
 
 
+def _alike(questions: int, explainers: Sequence[Explainer], data: Dataset) -> int:
+    """So many questions, or what the texts cost on average the method that needs most: no method
+    is given more than another."""
+    lengths = Counter(e.input.n_features for e in data)
+    sums = [_sum(e.with_questions(questions), lengths) or 0 for e in explainers]
+    return max(questions, *(-(-total // len(data)) for total in sums))
+
+
 def _as_many(
     budget: int,
     data: Dataset,
@@ -201,11 +210,11 @@ def _as_many(
     metrics: Sequence[Metric],
     seed: int,
 ) -> Dataset:
-    """The first texts of an order drawn by name, as many as the budget holds."""
+    """The first texts of a drawn order, as many as the budget holds."""
     cost: dict[int, int] = {}
     chosen: list[int] = []
     left = budget
-    for group in drawn_families(data, seed):
+    for group in _in_proportion(data, seed):
         needed = 0
         for i in group:
             n = data.examples[i].input.n_features
@@ -218,6 +227,19 @@ def _as_many(
         left -= needed
         chosen += group
     return data.select(sorted(chosen))
+
+
+def _in_proportion(data: Dataset, seed: int) -> list[list[int]]:
+    """Families in a drawn order of which every beginning has the labels in proportion."""
+    by_label: dict[int, list[list[int]]] = {}
+    for group in drawn_families(data, seed):
+        by_label.setdefault(data.examples[group[0]].label, []).append(group)
+    places = [
+        ((rank + 0.5) / len(groups), label, group)
+        for label, groups in by_label.items()
+        for rank, group in enumerate(groups)
+    ]
+    return [group for _, _, group in sorted(places)]
 
 
 def _sum(one: Explainer | Metric, lengths: Counter[int]) -> int | None:
@@ -242,3 +264,59 @@ def _of_ranking(metrics: Sequence[Metric], n: int) -> int:
     ends = {("alone", n), ("without", 0), ("alone", 0), ("without", n)}
     # the whole text is asked before, and what nothing is left of is the same for every method
     return others + sum(cut[-2:] not in ends for cut in cuts)
+
+
+@dataclass(frozen=True)
+class SuspectsPlan:
+    """What a look for suspects asks, at most while no more than `top` leaders turn up."""
+
+    data: Dataset
+    of: int
+    top: int
+    tried: int
+    """In so many texts each leader is put in, and out of so many it is taken."""
+    total: int
+    budget: int | None = None
+
+    @property
+    def sentence(self) -> str:
+        whole = len(self.data) == self.of
+        texts = f"{self.of:,} texts" if whole else f"{len(self.data):,} of {self.of:,} texts"
+        tries = f"{self.top} leaders tried on up to {2 * self.tried} texts each"
+        if self.budget is None:
+            return f"{texts} and {tries} need at most {self.total:,} questions"
+        return (
+            f"a budget of {self.budget:,} questions holds {texts} and {tries}: at most "
+            f"{self.total:,} questions"
+        )
+
+
+def planned_suspects(
+    data: Dataset,
+    explainer: Explainer,
+    *,
+    top: int,
+    tried: int,
+    budget: int | None,
+    least: int,
+    seed: int,
+) -> SuspectsPlan:
+    """As many texts as a budget holds when at most a quarter of it goes into trying leaders."""
+
+    def cost(texts: Dataset) -> int:
+        # the same questions serve all labels
+        return planned(texts, [explainer], (), second_draw=False).total
+
+    whole = SuspectsPlan(data, len(data), top, tried, cost(data) + 2 * top * tried, budget)
+    if budget is None or whole.total <= budget:
+        return whole
+    fewer = max(LEAST_TEXTS, min(tried, budget // 4 // (2 * top)))
+    some = _as_many(budget - 2 * top * fewer, data, [explainer], (), seed)
+    if len(some) < least:
+        few = data.select([i for group in _in_proportion(data, seed) for i in group][:least])
+        raise BudgetSpent(
+            f"a budget of {budget:,} questions holds {len(some)} texts, too few to look for "
+            f"anything; {least} texts need up to {cost(few) + 2 * top * fewer:,}, all "
+            f"{len(data):,} {whole.total:,}. Raise --budget, or lower --least or --top"
+        )
+    return SuspectsPlan(some, len(data), top, fewer, cost(some) + 2 * top * fewer, budget)

@@ -14,7 +14,7 @@ import numpy as np
 from ..changes import changes
 from ..changes._editing import respelt
 from ..core.classifiers import Classifier, Stretching
-from ..core.errors import DataError, PluginError
+from ..core.errors import BudgetSpent, DataError, PluginError
 from ..core.examples import Dataset
 from ..core.explainers import Explainer
 from ..core.inputs import BoolArray, FloatArray, Hiding, IntArray, Text
@@ -32,6 +32,7 @@ from .judging import Judged, Weighed, caused, judged, limited, needed, weighed
 from .labels import fit_labels
 from .looks import CAPITALS, CASING, FIRST, LAST, WORD, Looks, Words
 from .meaning import Meaning, covered
+from .planning import SuspectsPlan, planned_suspects
 from .topics import Topics, topics_of
 
 LEAST_TEXTS = 10
@@ -44,6 +45,9 @@ TEXTS = 3000
 
 TRIED = 100
 """In so many texts a suspect is put in, and out of so many it is taken."""
+
+UNTRIED = Effect(0, math.nan, math.nan, math.nan)
+"""Of a leader that there was nothing to try with, or nothing left to ask."""
 
 TOPICS = 6
 EXAMPLES = 4
@@ -62,12 +66,18 @@ def explained(
     *,
     seed: int,
     watch: Callable[[Progress], None] = lambda _: None,
+    finished: list[int] | None = None,
 ) -> FloatArray:
-    """The scores of all words of all texts towards each of these labels. → (labels, words)"""
+    """The scores of all words of all texts towards each of these labels. → (labels, words)
+
+    `finished` is told the places of texts that are done, for whom a budget may end the rest.
+    """
     lengths = np.array([e.input.n_features for e in data], dtype=np.int64)
     starts = np.cumsum(lengths) - lengths
     scores = np.zeros((len(labels), int(lengths.sum())))
     batches = list(by_length(lengths.tolist()))
+    if getattr(model, "budget", None) is not None:  # what is done when it is spent is kept
+        batches = [batch[i : i + 5] for batch in batches for i in range(0, len(batch), 5)]
     # a logit means something only beside those of the other labels
     relative = getattr(explainer, "output", "") == "logit"
     every = range(len(model.labels)) if relative else labels
@@ -87,6 +97,8 @@ def explained(
                     rest = [rows[other][place] for other in every if other != label]
                     scores[row, span] -= np.mean(rest, axis=0)
         done += len(batch)
+        if finished is not None:
+            finished += batch
         watch(Progress(done, len(data), explainer.spec))
     return scores
 
@@ -118,11 +130,13 @@ def suspects(
     vectors: str | None = None,
     seed: int = 0,
     watch: Callable[[Progress], None] = lambda _: None,
+    tell_plan: Callable[[SuspectsPlan], None] = lambda _: None,
 ) -> Suspects:
     """Words, phrases and habits that weigh more in a model than their meaning warrants.
 
     `top` is how many are looked into closely, found or not; `vectors` tell what words mean: glove,
-    a file, or none. By vectors that hardly cover the texts no word is judged.
+    a file, or none. By vectors that hardly cover the texts no word is judged. `tell_plan` hears
+    what is going to be asked; a model with a budget is asked about as many texts as that holds.
     """
     if not 0 < false_alarms < 1:
         raise PluginError(f"expected a rate of false alarms between 0 and 1, got {false_alarms}")
@@ -136,6 +150,47 @@ def suspects(
     part = sampled(fit_labels(load_data(data), {name: loaded}), limit, seed=seed)
     if not part.labelled:
         raise DataError(f"{part.name} has no labels; what a word should weigh is told by them")
+    plan = planned_suspects(
+        part, explainer, top=top, tried=TRIED, budget=getattr(loaded, "budget", None),
+        least=min(len(part), 2 * least_texts), seed=seed,
+    )  # fmt: skip
+    tell_plan(plan)
+
+    def look(plan: SuspectsPlan, remark: str = "") -> Suspects:
+        finished: list[int] = []
+        try:
+            return _found(
+                name, loaded, plan, explainer, false_alarms=false_alarms, least_texts=least_texts,
+                vectors=vectors, seed=seed, remark=remark, watch=watch, finished=finished,
+            )  # fmt: skip
+        except BudgetSpent as spent:
+            if not finished or len(finished) == len(plan.data):
+                raise
+            # nothing of these is asked again: answers are kept
+            some = replace(plan, data=plan.data.select(sorted(finished)))
+            share = f"{len(finished):,} of {len(plan.data):,} texts"
+            return look(some, f"All of this is told by {share}, since {spent}")
+
+    chosen = "" if len(plan.data) == plan.of else f"Chosen: {plan.sentence}"
+    return look(plan, chosen)
+
+
+def _found(
+    name: str,
+    loaded: Classifier,
+    plan: SuspectsPlan,
+    explainer: Explainer,
+    *,
+    false_alarms: float,
+    least_texts: int,
+    vectors: str | None,
+    seed: int,
+    remark: str,
+    watch: Callable[[Progress], None],
+    finished: list[int],
+) -> Suspects:
+    """All that was asked for, of the texts that were chosen."""
+    part, top = plan.data, plan.top
     words = Words.of([e.input for e in part])
     source = vectors or usual_vectors()
     meaning = Meaning.of(words.forms, source)
@@ -153,13 +208,15 @@ def suspects(
     with counting() as tally:
         scores = explained(
             loaded, part, explainer, explained_labels, seed=seed,
-            watch=lambda p: watch(replace(p, total=p.total + top)),
+            watch=lambda p: watch(replace(p, total=p.total + top)), finished=finished,
         )  # fmt: skip
         gold = np.array([e.label for e in part])
         answers = probabilities(loaded, [e.input for e in part])
         every = len(looks) * len(explained_labels)
         topics = topics_of(words, TOPICS, seed=seed)
-        evidence = Evidence(loaded, part, looks, meaning, answers, gold, topics, seed, every)
+        evidence = Evidence(
+            loaded, part, looks, meaning, answers, gold, topics, seed, every, plan.tried
+        )
         ranked = []
         for row, label in enumerate(explained_labels):
             table = weighed(looks, scores[row], gold == label)
@@ -189,6 +246,7 @@ def suspects(
         tuple(s for s in told if s.p > false_alarms),
         _dots(ranked, looks),
         share,
+        remark,
     )
 
 
@@ -287,6 +345,7 @@ class Evidence:
     seed: int
     n_looks: int
     """In how many looks the strongest are found."""
+    tried: int = TRIED
 
     def told(self, one: Ranked) -> Suspect:
         """A look with everything that is known about it, told for the label that it speaks for."""
@@ -373,7 +432,7 @@ class Evidence:
         without = np.setdiff1d(np.arange(len(self.data)), self.looks.texts_of(look))
         before, after = [], []
         planting, mark = _planting(kind, name)
-        for i in rng.permutation(without)[:TRIED]:
+        for i in rng.permutation(without)[: self.tried]:
             text = self.data.examples[int(i)].input
             free = np.zeros(text.n_features, dtype=np.bool_)
             edit, region = planting.put(text, mark, free, rng)
@@ -386,7 +445,7 @@ class Evidence:
         """Texts that have it, before and after all its words are deleted."""
         words = self.looks.words
         rng = generator(self.seed, "taken out", self.looks.kinds[look], self.looks.names[look])
-        chosen = rng.permutation(self.looks.texts_of(look))[:TRIED]
+        chosen = rng.permutation(self.looks.texts_of(look))[: self.tried]
         on = self.looks.occurrences(look)[:, None] + np.arange(self.looks.widths[look])
         hidden = np.zeros(len(words.form), dtype=np.bool_)
         hidden[on.ravel()] = True
@@ -400,14 +459,20 @@ class Evidence:
         if self.looks.kinds[look] == CASING:  # the words stay, written small
             after = [_small(t, ~rows[1]) for t, rows in zip(inputs, shown, strict=True)]
             return self._effect(after, inputs, label, expected)
-        rows = masked_probabilities(self.model, inputs, shown, Hiding.DELETE)
+        try:
+            rows = masked_probabilities(self.model, inputs, shown, Hiding.DELETE)
+        except BudgetSpent:
+            return UNTRIED
         pairs = np.array(rows).reshape(-1, 2, len(self.data.labels))
         return _compared(pairs[:, 1], pairs[:, 0], label, expected)
 
     def _effect(
         self, before: Sequence[Text], after: Sequence[Text], label: int, expected: bool
     ) -> Effect:
-        answers = probabilities(self.model, [*before, *after])
+        try:
+            answers = probabilities(self.model, [*before, *after])
+        except BudgetSpent:
+            return UNTRIED
         return _compared(answers[: len(before)], answers[len(before) :], label, expected)
 
     # ---- examples ---------------------------------------------------------------------------
@@ -466,7 +531,7 @@ def _small(text: Text, where: BoolArray) -> Text:
 def _compared(before: FloatArray, after: FloatArray, label: int, expected: bool) -> Effect:
     """How far answers move towards the label, in log-odds. (texts, labels) both"""
     if not len(before):
-        return Effect(0, math.nan, math.nan, math.nan)
+        return UNTRIED
     moved = value(after, label, "log_odds") - value(before, label, "log_odds")
     same = moved > 0 if expected else moved < 0
     flipped = before.argmax(axis=1) != after.argmax(axis=1)

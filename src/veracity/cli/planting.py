@@ -219,6 +219,11 @@ def suspects(
     folder = out or default_folder(part, ["suspects", name])
     answers = Path(f"{folder.resolve()}.answers.sqlite")
     loaded = service.model(model, file.labels, cache=answers)
+
+    def tell_plan(plan: Any) -> None:
+        if not as_json and getattr(loaded, "costly", False):
+            stderr().print(plan.sentence, markup=False, soft_wrap=True)
+
     with Bars(as_json) as shown:
         found = find_suspects(
             {name: loaded},
@@ -231,6 +236,7 @@ def suspects(
             vectors=vectors or None,
             seed=seed,
             watch=lambda progress: shown.watch("suspects", progress),
+            tell_plan=tell_plan,
         )
     found.write(folder / FILE)
     page = write_suspects(found, folder / PAGE)

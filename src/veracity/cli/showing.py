@@ -68,6 +68,7 @@ class Bars:
         self.passing: set[str] = set()
         """Steps of an experiment, each with one bar for as long as it takes."""
         self.begun: dict[str, tuple[float, int]] = {}
+        self.foretold: set[str] = set()
         self.tasks: dict[str, Any] = {}
         self.bar: Any = None
 
@@ -78,7 +79,6 @@ class Bars:
             Progress,
             TextColumn,
             TimeElapsedColumn,
-            TimeRemainingColumn,
         )
 
         if self.console.is_terminal:
@@ -87,7 +87,7 @@ class Bars:
                 BarColumn(),
                 MofNCompleteColumn(),
                 TimeElapsedColumn(),
-                TimeRemainingColumn(),
+                TextColumn("{task.fields[left]}", markup=False),
                 console=self.console,
             )
             self.bar.start()
@@ -131,25 +131,47 @@ class Bars:
         else:
             if name == "Step":
                 self._hide(progress.doing)  # it is done
-            self._show(what, progress.done, progress.total, f"{what}: {progress.doing}")
+            seconds = getattr(progress, "seconds_left", None)
+            left = None if seconds is None else (seconds, progress.and_more)
+            self._show(what, progress.done, progress.total, f"{what}: {progress.doing}", left)
 
     def _hide(self, key: str) -> None:
         if key in self.tasks:
             self.bar.update(self.tasks[key], visible=False)
 
-    def _show(self, key: str, done: int, total: int, text: str) -> None:
+    def _show(
+        self, key: str, done: int, total: int, text: str, left: tuple[float, bool] | None = None
+    ) -> None:
+        """`left` are the seconds that the work itself expects; without, what is done tells."""
+        started, before = self.begun.setdefault(key, (time.monotonic(), done))
+        if left is None and done > before:
+            left = (time.monotonic() - started) / (done - before) * (total - done), False
+        soon = time_left(*left) if left is not None and done < total else ""
         if self.bar is not None:
             if key not in self.tasks:
-                self.tasks[key] = self.bar.add_task(text, total=total)
-            self.bar.update(self.tasks[key], completed=done, total=total, description=text)
+                self.tasks[key] = self.bar.add_task(text, total=total, left="")
+            self.bar.update(
+                self.tasks[key], completed=done, total=total, description=text, left=soon
+            )
             return
-        started, before = self.begun.setdefault(key, (time.monotonic(), done))
         tenth = 10 * done // max(total, 1)
-        if tenth > self.said.get(key, 0):
+        # as soon as it is known how long it takes, who watches a log wants to know it
+        first = bool(soon) and left is not None and not left[1] and key not in self.foretold
+        if tenth > self.said.get(key, 0) or first:
             self.said[key] = tenth
-            left = (time.monotonic() - started) / max(done - before, 1) * (total - done)
-            soon = f", about {left / 60:.0f} min left" if done > before and left >= 60 else ""
-            self.console.print(f"{text} ({done} of {total}{soon})", markup=False)
+            self.foretold |= {key} if first else set()
+            told = f", {soon}" if soon else ""
+            self.console.print(f"{text} ({done} of {total}{told})", markup=False)
+
+
+def time_left(seconds: float, and_more: bool = False) -> str:
+    """As a person would say it; nothing where it is soon over."""
+    if seconds < 60:
+        return ""
+    how = "at least" if and_more else "about"
+    if seconds < 5400:
+        return f"{how} {seconds / 60:.0f} min left"
+    return f"{how} {seconds / 3600:.1f} h left"
 
 
 def typed_command() -> str:

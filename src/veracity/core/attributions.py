@@ -104,7 +104,11 @@ def distinct_words(owner: IntArray, coefficients: FloatArray) -> tuple[Fragment,
 
 @dataclass(frozen=True)
 class Attribution:
-    """How much each feature of an input speaks for one label (SPEC 0.2, 0.3)."""
+    """How much each feature of an input speaks for one label (SPEC 0.2, 0.3).
+
+    `output_value` is what the scores share out and `base_value` where that starts, in the method's
+    own unit: a probability or its log-odds where words are hidden, a logit for gradients; NaN for
+    methods that have none."""
 
     input: Text
     target: int

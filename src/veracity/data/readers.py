@@ -103,7 +103,7 @@ class Columns:
         raise DataError(
             f"{where}: expected {wanted}; columns seen: {', '.join(seen) or 'none'}. Name yours "
             f"with --columns {','.join(f'{f}=…' for f in missing)} "
-            f"(columns={{{', '.join(f'{f!r}: …' for f in missing)}}}){none}"
+            f"(load_data(…, columns={{{', '.join(f'{f!r}: …' for f in missing)}}})){none}"
             f"{'; ' if hints else ''}{hints}"
         )
 

@@ -8,6 +8,7 @@ is what the method propagates.
 from __future__ import annotations
 
 import functools
+import math
 import types
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -53,6 +54,11 @@ NAMES = {
     "__abs__": "abs",
 }
 """One name for what is spelt in several ways; a trailing underscore is taken off before."""
+
+FACTORS = ("mat1", "batch1", "other", "mat2", "batch2")
+"""What functions of two factors call them where they are given by name, in order."""
+
+NARROWING = ("float", "half", "bfloat16")
 
 CURVED = ("tanh", "gelu", "silu", "mish", "elu", "selu", "celu")
 BENT = ("leaky_relu", "hardtanh", "hardswish", "softshrink", "hardshrink")
@@ -132,8 +138,13 @@ class Propagation(TorchFunctionMode):
             return _precision(args[0])  # as which all numbers are read here
         in_place = name == "__setitem__" or (name.endswith("_") and not name.endswith("__"))
         given, named = _read(list(args), kwargs or {}, in_place)
-        if not any(map(is_signal, _tensors([given, named]))):
+        signal = next(filter(is_signal, _tensors([given, named])), None)
+        if signal is None:
             return func(*given, **named)
+        if name in NARROWING:
+            return signal
+        wide = _precision(signal)
+        given, named = [_widened(g, wide) for g in given], _widened(named, wide)
         plain = name.rstrip("_") if in_place else name
         plain = NAMES.get(plain, plain)
         if plain != "einsum" and func not in self.inside and _opens(func):
@@ -148,7 +159,7 @@ class Propagation(TorchFunctionMode):
             return func(*given, **named)
         if "input" in named:
             given.insert(0, named.pop("input"))
-        given += [named.pop(key) for key in ("other", "mat2") if key in named]
+        given += [named.pop(key) for key in FACTORS if key in named]
         if not in_place:
             return getattr(self, answer)(func, *given, **named)
 
@@ -403,7 +414,23 @@ def _read(given: list[Any], named: dict[str, Any], in_place: bool) -> tuple[Any,
     if torch.float64 in kinds and len(kinds) > 1:
         kind = found[0][0].dtype if in_place else torch.float64
         found = _mapped(lambda t: t.to(kind) if t.is_floating_point() else t, found)
-    return found[0], found[1]
+        kinds = {kind}
+    # the least double, with which models hide scores, is beyond what weights alone can hold
+    most = min((torch.finfo(k).max for k in kinds), default=math.inf)
+    within = [_within(g, most) for g in found[0]]
+    return within, {key: _within(value, most) for key, value in found[1].items()}
+
+
+def _within(value: Any, most: float) -> Any:
+    finite = isinstance(value, float) and math.isfinite(value)
+    return max(-most, min(most, value)) if finite else value
+
+
+def _widened(value: Any, to: torch.dtype) -> Any:
+    """A wish for another precision, which models have for norms and softmax, is not heard."""
+    if isinstance(value, dict):
+        return {key: _widened(v, to) for key, v in value.items()}
+    return to if isinstance(value, torch.dtype) and value.is_floating_point else value
 
 
 def _precision(tensor: Tensor) -> torch.dtype:

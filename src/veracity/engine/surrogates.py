@@ -183,7 +183,7 @@ def all_coalitions(n: int) -> BoolArray:
 
 def subsets_up_to(n: int, most: int) -> int:
     """How many different maskings of n words there are, if fewer than `most`."""
-    return min(most, 2 ** min(n, most.bit_length()))
+    return min(most, 1 << min(n, most.bit_length()))
 
 
 def ends(n: int) -> BoolArray:

@@ -170,7 +170,7 @@ class Shap(Explainer):
     def _budget(self, n: int) -> int:
         # pairs of complements are worth one equation each: fewer leave words undetermined; the
         # last is one ordering and its reverse
-        least = {"kernel": 4 * n + 2, "gaussian": 2 * n + 2, "permutation": 2 * n, "exact": 2**n}
+        least = {"kernel": 4 * n + 2, "gaussian": 2 * n + 2, "permutation": 2 * n, "exact": 1 << n}
         return max(self.samples, least[self.form])
 
     def _plan(self, n: int, rng: np.random.Generator) -> Plan:

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..core.attributions import Order, tied_groups
+from ..core.attributions import Order, levels, tied_groups
 from ..core.changes import PLANTED
 from ..core.inputs import BoolArray
 from ..core.metrics import Case, Quantity, Row, TruthMetric
@@ -50,7 +50,7 @@ class Exposure(TruthMetric):
             if planted:
                 break
             above += len(group)
-        shown = scores[group[0]] != 0
+        shown = levels(scores, self.by)[group[0]] != 0
         return {
             "seen": shown * _drawn(len(group), planted, self.top - above),
             "first": shown * _drawn(len(group), planted, 1 - above),

@@ -1,9 +1,9 @@
-"""Word vectors: drawn at random, from the GloVe package, or from a file."""
+"""Word vectors: drawn at random, learnt from texts, from the GloVe package, or from a file."""
 
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -11,8 +11,9 @@ import numpy as np
 
 from ..core.errors import ModelError
 from ..core.inputs import FloatArray
+from ..data.corpus_vectors import corpus_vectors
 from ..data.vectors import packaged_glove
-from .vocabulary import PAD_ID, Vocabulary
+from .vocabulary import PAD_ID, UNKNOWN_ID, Vocabulary
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -21,12 +22,21 @@ LONGEST_WORD = 1000
 """A bound on the bytes of one word in a binary file, which comes from strangers."""
 
 
-def embedding_table(source: str, vocabulary: Vocabulary, size: int, seed: int) -> Tensor:
-    """One row per word: found vectors where the source has them, random ones elsewhere."""
+def embedding_table(
+    source: str,
+    vocabulary: Vocabulary,
+    texts: Iterable[Sequence[str]],
+    *,
+    size: int,
+    norm: float | None,
+    seed: int,
+) -> Tensor:
+    """One row per word: found or learnt vectors where the source has them, random ones elsewhere;
+    all stretched alike until those of words are as long as `norm` on average, where it is given."""
     import torch
 
     rng = np.random.default_rng(seed)
-    found = {} if source == "random" else dict(vectors_for(source, set(vocabulary.words)))
+    found = _found(source, vocabulary, texts, size, seed)
     if source != "random":
         if not found:
             raise ModelError(
@@ -37,7 +47,28 @@ def embedding_table(source: str, vocabulary: Vocabulary, size: int, seed: int) -
     for word, vector in found.items():
         table[vocabulary.row(word)] = vector
     table[PAD_ID] = 0.0
+    if norm is not None:
+        table *= norm / mean_norm(table)
     return torch.tensor(table, dtype=torch.float32)
+
+
+def mean_norm(table: FloatArray) -> float:
+    """How long the vectors of known words are on average; how long decides how soon a model
+    attends to words (SPEC D.1). table (rows, size)"""
+    return float(np.linalg.norm(table[UNKNOWN_ID + 1 :], axis=1).mean())
+
+
+def _found(
+    source: str, vocabulary: Vocabulary, texts: Iterable[Sequence[str]], size: int, seed: int
+) -> dict[str, FloatArray]:
+    if source == "random":
+        return {}
+    if source == "corpus":
+        ids = [vocabulary.ids(words) for words in texts]
+        learnt = corpus_vectors(ids, len(vocabulary), size=size, seed=seed)
+        rows = {word: learnt[vocabulary.row(word)] for word in vocabulary.words}
+        return {word: row for word, row in rows.items() if row.any()}
+    return dict(vectors_for(source, set(vocabulary.words)))
 
 
 def vectors_for(source: str, words: set[str]) -> Iterator[tuple[str, FloatArray]]:
@@ -47,7 +78,8 @@ def vectors_for(source: str, words: set[str]) -> Iterator[tuple[str, FloatArray]
     path = Path(source)
     if not path.is_file():
         raise ModelError(
-            f"expected embeddings to be random, glove or a file; there is no file {source!r}"
+            "expected embeddings to be random, corpus, glove or a file; there is no file "
+            f"{source!r}"
         )
     if path.suffix == ".npz":
         return _from_npz(path, words)

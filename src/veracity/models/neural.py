@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import math
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +27,7 @@ from ..engine.batches import by_length
 from ..engine.gradients import evaluating
 from ..engine.memory import recalled, remembering
 from .architecture import Architecture
-from .embeddings import embedding_table
+from .embeddings import embedding_table, mean_norm
 from .moving import MovedEmbedding
 from .vocabulary import PAD_ID, UNKNOWN_ID, Vocabulary
 from .windows import Filters
@@ -209,7 +210,15 @@ class NeuralText(nn.Module):
     @property
     def about(self) -> str:
         count = sum(p.numel() for p in self.parameters())
-        return f"{self.architecture.spec}, {count:,} parameters, {len(self.vocabulary):,} words"
+        return (
+            f"{self.architecture.spec}, {count:,} parameters, {len(self.vocabulary):,} words, mean "
+            f"norm of their embeddings {self.mean_norm:.3g}"
+        )
+
+    @property
+    def mean_norm(self) -> float:
+        """How long the embeddings of known words are on average."""
+        return mean_norm(self.embedding.weight.detach().cpu().numpy())
 
 
 class AttentiveText(NeuralText):
@@ -287,7 +296,10 @@ class NeuralArchitecture(Architecture):
     """Settings shared by all models over word embeddings."""
 
     embeddings: str = "random"
+    """random, corpus (learnt from the training texts), glove, or a file of vectors."""
     size: int = 100
+    norm: float | None = None
+    """How long the vectors of known words are on average at first; None leaves them as they are."""
     tuned: bool = True
     dropout: float = 0.5
     vocabulary: int = 50_000
@@ -304,6 +316,8 @@ class NeuralArchitecture(Architecture):
                 raise ValueError(f"expected {name} to be 1 or more, got {count}")
         if not 0 <= self.dropout < 1:
             raise ValueError(f"expected dropout from 0 to below 1, got {self.dropout}")
+        if self.norm is not None and not 0 < self.norm < math.inf:
+            raise ValueError(f"expected norm to be above 0 or None, got {self.norm}")
 
     @abstractmethod
     def network(self, size: int, n_labels: int) -> nn.Module:
@@ -315,7 +329,14 @@ class NeuralArchitecture(Architecture):
 
     def start(self, train: Dataset, *, seed: int) -> NeuralText:
         words = self.known_words(train)
-        table = embedding_table(self.embeddings, words, self.size, seed)
+        table = embedding_table(
+            self.embeddings,
+            words,
+            (e.input.words for e in train),
+            size=self.size,
+            norm=self.norm,
+            seed=seed,
+        )
         return self.settled(train)._model(words, train.labels, table, seed)
 
     def known_words(self, train: Dataset) -> Vocabulary:

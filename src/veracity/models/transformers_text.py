@@ -20,10 +20,10 @@ from torch import Tensor, nn
 
 from ..core.classifiers import Embedded, attention_way
 from ..core.errors import ModelError
-from ..core.inputs import MASK_WORD, Alignment, BoolArray, FloatArray, Hiding, IntArray, Text
+from ..core.inputs import MASK_WORD, Alignment, BoolArray, FloatArray, Hiding, IntArray, Span, Text
 from ..core.plugins import nearest
 from ..engine.batches import WORDS_AT_ONCE, by_length
-from ..engine.gradients import evaluating, path_gradients
+from ..engine.gradients import check_answers, evaluating, path_gradients
 from ..engine.memory import recalled, remembering
 from .adapters.callables import FINGERPRINT
 from .architecture import sigmoid_logits
@@ -115,7 +115,8 @@ class TransformerText(nn.Module):
     def _read(self, text: Text) -> int:
         def fits(count: int) -> bool:
             part = text.text[: text.spans[count - 1][1]] if count else MASK_WORD
-            return len(self.tokenizer(part)["input_ids"]) <= self.longest
+            found = self.tokenizer(part, truncation=True, max_length=self.longest + 1)
+            return len(found["input_ids"]) <= self.longest
 
         if fits(text.n_features):
             return text.n_features
@@ -170,7 +171,10 @@ class TransformerText(nn.Module):
 
     def _read_together(self, ids: Tensor, present: Tensor, values: Tensor | None) -> Tensor:
         with contextlib.nullcontext() if values is None else looked_up(self.model, ids, values):
-            logits: Tensor = self._output(ids, present).logits
+            return self._asked(self._output(ids, present).logits)
+
+    def _asked(self, logits: Tensor) -> Tensor:
+        """The logits of the labels, or of no and yes where one of them is asked about."""
         return logits if self.label is None else sigmoid_logits(logits[:, self.label, None])
 
     def _output(self, ids: Tensor, present: Tensor, **more: Any) -> Any:
@@ -285,19 +289,26 @@ class MaskableTransformer(TransformerText):
             for (a, b), s in zip(found["offset_mapping"], special, strict=True)
         ]
         if MASK_WORD in spelt:
-            hidden = [spelt[a:b].strip() == MASK_WORD for a, b in offsets]
-            ids[hidden] = self.mask
-            # pieces smaller than a letter: the first of them stands for the word
-            kept = [
-                not (h and i and hidden[i - 1] and offsets[i - 1][1] == offsets[i][1])
-                for i, h in enumerate(hidden)
-            ]
-            ids, offsets = ids[kept], [o for o, k in zip(offsets, kept, strict=True) if k]
+            ids, offsets = self._masked(spelt, ids, offsets)
         alignment = Alignment.by_offsets(offsets, text.spans)
         table = self.model.get_input_embeddings() if self.moved_text is not None else None
         if isinstance(table, MovedEmbedding) and text == self.moved_text:
             ids[np.unique(alignment.piece)] = table.own().cpu().numpy()
         return ids, alignment
+
+    def _masked(
+        self, spelt: str, ids: IntArray, offsets: list[Span]
+    ) -> tuple[IntArray, list[Span]]:
+        """One piece for each masked word, where the tokeniser has several: a space, or bytes."""
+        hidden = [spelt[a:b].strip() == MASK_WORD for a, b in offsets]
+        ids = np.where(hidden, self.mask, ids)
+        kept = np.ones(len(ids), dtype=np.bool_)
+        for i in range(1, len(ids)):
+            if hidden[i] and hidden[i - 1] and offsets[i - 1][1] == offsets[i][1]:
+                kept[i] = False
+            elif hidden[i] and spelt[slice(*offsets[i - 1])].isspace():
+                kept[i - 1] = False
+        return ids[kept], [offset for offset, k in zip(offsets, kept, strict=True) if k]
 
 
 class DifferentiableTransformer(MaskableTransformer):
@@ -357,6 +368,8 @@ class AttentiveTransformer(DifferentiableTransformer):
             for batch in by_length([len(ids) for ids, _ in pieces], budget):
                 ids, present = self._padded([pieces[i][0] for i in batch])
                 answer = self._output(ids, present, output_attentions=True)
+                # some families hide other pieces than they do without showing their weights
+                check_answers(self, [inputs[i] for i in batch], self._asked(answer.logits))
                 layers = [layer.double().mean(dim=1) for layer in answer.attentions]
                 places = classified(layers[-1], present)
                 each = torch.arange(len(ids), device=self.device)

@@ -13,8 +13,6 @@ from urllib.parse import quote
 import numpy as np
 from markupsafe import Markup
 
-from ..core.attributions import ranking
-from ..core.changes import PLANTED
 from ..results.dryrun import (
     HALF,
     Cell,
@@ -42,7 +40,6 @@ ROOM = 2_500_000  # bytes for all of them
 EASY = 16
 """So many words are read at a glance."""
 
-TOP = 3
 MOST_TRIED = 20
 SIGNS = {"exposes": "✓", "unclear": "?", "hides": "✗"}
 
@@ -138,16 +135,6 @@ class _Example:
     fails: str
 
 
-def _seen(sentence: Sentence, method: str) -> bool | None:
-    """Whether a planted word is among a method's top words, as the metric counts it."""
-    scores = sentence.scores.get(method)
-    known = sentence.example.truths.get(PLANTED)
-    if scores is None or not known:
-        return None
-    top = ranking(scores, "abs")[:TOP]
-    return bool(np.logical_or.reduce(known)[top].any() and scores.any())
-
-
 def _is_right(sentence: Sentence) -> bool:
     answers = sentence.probabilities
     return answers is not None and int(np.argmax(answers)) == sentence.example.label
@@ -223,11 +210,25 @@ class _Page:
         for gap, cell, fails in sorted(pairs, key=lambda pair: -pair[0])[:MOST_TRIED]:
             if gap <= 0:
                 break
+            seen = self.seen[cell.key]
             for s in self._texts(cell):
-                known = _seen(s, shows), _seen(s, fails)
-                if known == (True, False) and not s.ngrams.keys() & {shows, fails}:
+                known = tuple(seen.get((m, s.example.id)) for m in (shows, fails))
+                if known == (1.0, 0.0) and not s.ngrams.keys() & {shows, fails}:
                     return _Contrast(cell, s, shows, fails)
         return None
+
+    @cached_property
+    def seen(self) -> dict[Key, dict[tuple[str, str], float]]:
+        """How surely a reader of each method sees the cue in each text of its first trial, as was
+        scored."""
+        return {
+            cell.key: {
+                (r["explainer"], r["example"]): r["value"]
+                for r in self.dry.run(cell.trials[0]).scores().to_pylist()
+                if (r["metric"], r["name"]) == ("exposure", "seen")
+            }
+            for cell in self.found.cells
+        }
 
     def _texts(self, cell: Cell) -> list[Sentence]:
         """Short ones first, of those that the model reads as the cue says."""

@@ -214,7 +214,12 @@ class _Page:
 
     def model_metrics(self, model: str) -> list[tuple[str, Mapping[str, float]]]:
         summaries = self.run.summaries().get(model, {}).get("", {})
-        return [(m, summaries[m]) for m in self.run.asked["metrics"] if m in summaries]
+        return [
+            # which label is answered to nothing is told by name already
+            (m, {name: value for name, value in summaries[m].items() if name != "label"})
+            for m in self.run.asked["metrics"]
+            if m in summaries
+        ]
 
     def skipped(self, model: str) -> list[Mapping[str, str]]:
         return [s for s in self.run.asked["skipped"] if s["model"] == model]

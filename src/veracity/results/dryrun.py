@@ -17,9 +17,9 @@ from ..core.errors import RunError
 from ..core.files import written_whole
 from ..core.inputs import FloatArray
 from .guarantees import LUCK, Reliance
-from .run import Cost, Run, timestamp, versions
+from .run import Cost, Run, resumed, timestamp, versions
 from .standings import Column, Standing, columns_of, compare_all
-from .statistics import cluster_intervals, wilson
+from .statistics import cluster_intervals, texts_needed, wilson
 from .verdicts import listed
 
 FILE = "dryrun.json"
@@ -94,10 +94,11 @@ class DryRun:
                 f"{folder} holds a dry run with another {' and another '.join(changed)}. Choose "
                 "another folder with --out, or delete that one"
             )
+        made = resumed(before.made, folder)
         if before.asked["methods"] == now["methods"]:
-            return cls(folder, asked, before.made, before.done)._kept()
+            return cls(folder, asked, made, before.done)._kept()
         # other methods are asked of the same models: audits go on from what they hold
-        return cls(folder, asked, before.made, {})._kept()
+        return cls(folder, asked, made, {})._kept()
 
     def _kept(self) -> DryRun:
         self._write()
@@ -273,6 +274,10 @@ class Findings:
     profiles: tuple[Profile, ...]
     seeds: int
     comparisons: int
+    trainings: int = 0
+    """How many models are compared over all cues."""
+    needed: int = 0
+    """So many models at least before any difference between methods could be told."""
 
     @property
     def methods(self) -> list[Profile]:
@@ -321,7 +326,11 @@ def findings(dry: DryRun) -> Findings:
     profiles.sort(key=lambda p: (p.baseline, -p.worst, -p.mean))
     pairs = math.comb(len(methods), 2)
     seeds = len({t.seed for t in scored})
-    return Findings(cells, left_out, tuple(profiles), seeds, pairs * len(standings))
+    corrected = standings[""].comparisons
+    return Findings(
+        cells, left_out, tuple(profiles), seeds, pairs * len(standings), len(scored),
+        texts_needed(corrected),
+    )  # fmt: skip
 
 
 _QUANTITIES = {
@@ -376,11 +385,16 @@ def _standings(
     methods: Sequence[str],
     baselines: Sequence[str],
 ) -> dict[str, Standing]:
-    """All pairs of methods on each cue and, under no name, on all together: one Holm family."""
-    seen = {"": np.concatenate([t["seen"] for t in tables.values()])}
-    for key, trials in by_key.items():
-        seen[_name(key)] = np.concatenate([tables[t.name]["seen"] for t in trials])
-    found = compare_all(seen, methods, chance=baselines)
+    """All pairs of methods on each cue and, under no name, on all together, corrected together.
+    Texts are the draws of one model; of several models, which may differ far more, these are."""
+    names = {"": list(tables), **{_name(k): [t.name for t in v] for k, v in by_key.items()}}
+    seen = {k: np.concatenate([tables[t]["seen"] for t in trials]) for k, trials in names.items()}
+    models = {
+        k: [t for t in trials for _ in range(len(tables[t]["seen"]))]
+        for k, trials in names.items()
+        if len(trials) > 1
+    }
+    found = compare_all(seen, methods, chance=baselines, families=models)
     return {s.name: s for s in found}
 
 

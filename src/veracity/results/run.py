@@ -125,7 +125,7 @@ class Run:
             before._forget(spec)
             before.second_draw._forget(spec)
         # what methods learnt from is kept while their parts are, whatever is asked now
-        made = _resumed(before.made, folder)
+        made = resumed(before.made, folder)
         run = cls(folder, {**asked, "train": {**learnt, **learns}}, made)
         run._write_json()
         return run
@@ -417,10 +417,21 @@ class Run:
         return found
 
     def summaries(self) -> dict[str, Any]:
-        """What `write_summaries` wrote; nothing when the run has not finished."""
+        """What `write_summaries` wrote, with labels by name in what is about models; nothing when
+        the run has not finished."""
         path = self.folder / "summaries.json"
         found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+        for by_method in found.values():
+            for metric, figures in by_method.get("", {}).items():
+                named = {self._of_label(name): value for name, value in figures.items()}
+                by_method[""][metric] = named
         return found
+
+    def _of_label(self, name: str) -> str:
+        """`recall_of_2` as `recall_of_sport`: people know labels by name."""
+        what, of, number = name.rpartition("_of_")
+        known = bool(of) and number.isdecimal() and int(number) < len(self.labels)
+        return f"{what}_of_{self.labels[int(number)]}" if known else name
 
 
 def _named(table: pa.Table, name: str) -> list[tuple[str, float]]:
@@ -429,7 +440,7 @@ def _named(table: pa.Table, name: str) -> list[tuple[str, float]]:
     return [(n, v) for n, v in pairs if n == name]
 
 
-def _resumed(made: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+def resumed(made: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """What is known of a run's making, with the versions that go on with it now, if others."""
     before, now = made.get("versions", {}), versions()
     others = [

@@ -128,8 +128,8 @@ def leads(standings: Sequence[Standing], found: Sequence[Noise]) -> list[Lead]:
         if s.headline and len(first) == 2 and drawn:
             luck = WITHIN * math.sqrt(sum(one.standard_error**2 for one in drawn))
             apart = abs(first[0].mean - first[1].mean)
-            names = (e.method for e in first)
-            told.append(Lead(s.model, s.metric, s.name, *names, difference=apart, luck=luck))
+            best, other = (e.method for e in first)
+            told.append(Lead(s.model, s.metric, s.name, best, other, apart, luck))
     return told
 
 

@@ -141,13 +141,17 @@ def compare_all(
     *,
     better: Literal["higher", "lower"] = "higher",
     chance: Sequence[str] = (),
+    families: Mapping[str, Sequence[str]] | None = None,
 ) -> list[Standing]:
-    """The same for several tables by name, which are corrected together."""
+    """The same for several tables by name, which are corrected together; rows of one family, given
+    by table, are no independent draws."""
     info = {"better": better, "about": ""}
     columns = [
-        Column("", "", name, info, "", list(methods), names, v, names)
+        Column(
+            "", "", name, info, "", list(methods), rows, v, list((families or {}).get(name, rows))
+        )
         for name, v in tables.items()
-        for names in [[str(i) for i in range(len(v))]]
+        for rows in [[str(i) for i in range(len(v))]]
     ]
     return _compare(columns, chance)
 

@@ -128,6 +128,8 @@ class Suspects:
     """Words for a plot: name, expected weight, weight, texts."""
     covered: float | None = None
     """The share of the texts' words that the vectors hold; None where there were none."""
+    remark: str = ""
+    """What a budget made of it."""
 
     @property
     def judges_words(self) -> bool:
@@ -137,7 +139,8 @@ class Suspects:
     @property
     def limits(self) -> str:
         """What could not be judged, in a sentence or two; empty where all could."""
-        return "" if self.judges_words else uncovered(self.vectors, self.covered or 0.0)
+        blind = "" if self.judges_words else uncovered(self.vectors, self.covered or 0.0)
+        return ". ".join(said for said in (blind, self.remark) if said)
 
     def write(self, path: Path) -> Path:
         """All of it as JSON."""

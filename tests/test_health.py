@@ -1,0 +1,218 @@
+"""A model is looked at before its explanations are, and a search shows what is possible."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from veracity.auditing import audit
+from veracity.core.attributions import Attribution
+from veracity.core.examples import Dataset, Example
+from veracity.core.inputs import BoolArray, FloatArray, Hiding, Text
+from veracity.core.metrics import Case
+from veracity.explainers.search import Search, best_order
+from veracity.metrics.blank import Blank
+from veracity.metrics.erasure import Erasure
+from veracity.results.health import Health, against_dealt, health, other_order
+
+
+class Bag:
+    """Answers by the sum of the weights of the words that it reads; unknown ones weigh nothing."""
+
+    labels = ("neg", "pos")
+
+    def __init__(self, weights: dict[str, float]) -> None:
+        self.weights = weights
+
+    def probabilities(self, inputs: Sequence[Text]) -> FloatArray:
+        z = np.array([sum(self.weights.get(w, 0.0) for w in t.words) for t in inputs])
+        p = 1 / (1 + np.exp(-z))
+        return np.stack([1 - p, p], axis=1)
+
+
+def text(words: str) -> Text:
+    return Text.of_words(words.split())
+
+
+@pytest.mark.parametrize("n", [1, 2, 4, 5])
+def test_all_orders_of_a_short_text_are_searched(n: int) -> None:
+    rng = np.random.default_rng(n)
+    answers = rng.random(2**n)
+
+    def summed(order: Sequence[int]) -> float:
+        return sum(answers[sum(1 << i for i in order[: k + 1])] for k in range(n))
+
+    search = best_order(n)
+    shown: BoolArray = next(search)
+    with pytest.raises(StopIteration) as end:
+        search.send(answers[(~shown * (1 << np.arange(n))).sum(axis=1)])
+    assert summed(end.value.value) == pytest.approx(
+        min(map(summed, itertools.permutations(range(n))))
+    )
+
+
+def test_a_wide_enough_beam_finds_what_the_whole_search_finds() -> None:
+    # two words that decide only together, and one that decides a little alone
+    class Pair(Bag):
+        def probabilities(self, inputs: Sequence[Text]) -> FloatArray:
+            p = np.array(
+                [0.9 if {"not", "bad"} <= {*t.words} else 0.6 if "fine" in t.words else 0.5
+                 for t in inputs]
+            )  # fmt: skip
+            return np.stack([1 - p, p], axis=1)
+
+    one = text("it was not so bad and fine too")
+    rngs = [np.random.default_rng(0)]
+    whole = Search(exact=8).explain(Pair({}), [one], [1], rngs)[0]
+    beam = Search(exact=0, beam=8).explain(Pair({}), [one], [1], rngs)[0]
+    greedy = Search(exact=0, beam=1).explain(Pair({}), [one], [1], rngs)[0]
+    for found in (whole, beam, greedy):
+        first = [one.words[i] for i in np.argsort(-found.scores)[:2]]
+        assert first[0] in ("not", "bad") and first[1] == "fine"
+
+
+def test_a_search_that_may_ask_little_orders_the_rest_by_their_effect() -> None:
+    model = Bag({"good": 2.0, "fine": 1.0, "dull": -1.0})
+    one = text("a good and fine film with a dull end")
+    (found,) = Search(exact=0, beam=1, questions=1).explain(
+        model, [one], [1], [np.random.default_rng(0)]
+    )
+    order = [one.words[i] for i in np.argsort(-found.scores, kind="stable")]
+    assert order[:2] == ["good", "fine"] and order[-1] == "dull"
+
+
+def test_a_search_is_no_method_to_be_tested(tmp_path: Path) -> None:
+    data = Dataset("few", ("neg", "pos"), (Example("0", text("good"), 1),))
+    with pytest.raises(Exception, match="search is no method to be tested"):
+        audit(Bag({"good": 1.0}), data, ["search", "occlusion"], out=tmp_path / "run")
+
+
+def test_what_is_left_when_nothing_can_be_read() -> None:
+    model = Bag({"good": np.log(9), "\u2047": -1.0})  # a masked word speaks against
+    example = Example("0", text("good good"), 1)
+    case = Case(
+        example,
+        model,
+        model.probabilities([example.input])[0],
+        Attribution(example.input, 1, np.zeros(2)),
+    )
+    (row,) = Blank().score([case])
+    whole = 81 / 82
+    masked = 1 / (1 + np.exp(2))  # two masked words; deleted, one unknown word stands for the text
+    assert row["moved"] == pytest.approx(whole - masked)
+    assert row["changed"] == 1 and row["label"] == 0
+    assert row["probability"] == pytest.approx(1 - 1 / (1 + np.e))
+
+
+def test_answers_that_change_without_the_first_words() -> None:
+    model = Bag({"good": 2.0, "bad": -1.5})
+    one = text("good but bad")
+    case = Case(
+        Example("0", one, 1),
+        model,
+        model.probabilities([one])[0],
+        Attribution(one, 1, np.array([2.0, 0.0, -1.5])),
+    )
+    assert Erasure(first=1).score([case])[0]["changed"] == 1
+    backwards = Attribution(one, 1, np.array([-2.0, 0.0, 1.5]))
+    other = Case(case.example, model, case.probabilities, backwards)
+    assert Erasure(first=1).score([other])[0]["changed"] == 0
+
+
+def test_erasure_and_deletion_run_under_two_ways_of_hiding() -> None:
+    assert [m.spec for m in Erasure().variants(())] == ["erasure", "erasure(hiding=mask)"]
+    masked = Erasure(hiding=Hiding.MASK)
+    assert [m.spec for m in masked.variants(())] == ["erasure(hiding=mask)", "erasure"]
+
+
+# ---- health -----------------------------------------------------------------------------------
+
+
+def test_dealt_answers_by_hand() -> None:
+    gold, said = np.array([0, 0, 0, 1]), np.array([0, 0, 1, 1])
+    dealt, p = against_dealt(gold, said)
+    assert dealt == pytest.approx(0.75 * 0.5 + 0.25 * 0.5)
+    # of four places of the lone 1 in gold two meet an answer 1: three or more right in 1 of 2
+    assert p == pytest.approx(0.5, abs=0.05)
+
+
+def test_a_constant_answer_is_never_better_than_dealt() -> None:
+    gold = np.array([0] * 97 + [1] * 3)
+    dealt, p = against_dealt(gold, np.zeros(100, dtype=np.int64))
+    assert dealt == pytest.approx(0.97) and p == 1
+
+
+@pytest.mark.parametrize("labels", [2, 4, 20])
+def test_another_order_of_labels_is_noticed(labels: int) -> None:
+    rng = np.random.default_rng(0)
+    gold = rng.integers(0, labels, 200)
+    order = np.roll(np.arange(labels), 1)  # output i means label order[i]
+    means = np.where(rng.random(200) < 0.9, gold, rng.integers(0, labels, 200))
+    said = np.argsort(order)[means]
+    found, accuracy = other_order(gold, said, labels, highest=0.15)
+    assert found == order.tolist()
+    assert accuracy == pytest.approx((order[said] == gold).mean())
+    assert other_order(gold, means, labels, highest=0.95) == ([], None)
+
+
+def test_random_answers_are_not_taken_for_another_order() -> None:
+    accused = 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        gold, said = rng.integers(0, 20, (2, 60))
+        accused += bool(other_order(gold, said, 20, highest=0.15)[0])
+    assert accused <= 3
+
+
+def made_data(n: int, *, flip: bool = False) -> Dataset:
+    rng = np.random.default_rng(1)
+    examples = []
+    for i in range(n):
+        label = i % 2
+        word = ("bad", "good")[label]
+        words = [*rng.choice(["the", "film", "was", "so", "long"], 6), word]
+        rng.shuffle(words)
+        examples.append(Example(str(i), Text.of_words(list(words)), label ^ flip))
+    return Dataset("made", ("neg", "pos"), tuple(examples))
+
+
+@pytest.mark.parametrize(
+    ("weights", "flip", "fault"),
+    [
+        ({"good": 2.0, "bad": -2.0}, False, ""),
+        ({"good": 2.0, "bad": -2.0}, True, "--labels pos,neg"),
+        ({"good": 1e-5, "bad": -1e-5}, False, "hang on no word"),
+        ({"film": 3.0, "so": -3.0}, False, "no oftener"),
+    ],
+)
+def test_a_model_is_judged_before_its_explanations(
+    weights: dict[str, float], flip: bool, fault: str, tmp_path: Path
+) -> None:
+    found = audit(
+        Bag(weights), made_data(40, flip=flip), "occlusion, random_scores", out=tmp_path / "run"
+    )
+    (said,) = found.conclusions.models
+    assert (fault in said.health.fault) if fault else not said.health.fault
+    assert (said.recommendation.method is None) == bool(fault)
+    assert all((v.use is None) == bool(fault) for v in said.verdicts)
+    if fault:
+        assert said.health.fault in said.recommendation.sentence
+    else:
+        assert said.health.accuracy == 1 and said.health.blank_label == "neg"
+        # hiding the one word that decides leaves an even answer, which is the first label
+        standing = next(s for s in found.standings if s.name == "changed")
+        assert standing.ceiling == pytest.approx(0.5) and standing.searched == 40
+        assert "the best 5 found change 50%" in said.recommendation.effect
+
+
+def test_a_run_without_these_tests_still_opens(tmp_path: Path) -> None:
+    from made_run import made_run
+
+    run = made_run(tmp_path / "run")
+    state = health(run, run.models[0])
+    assert state.moved is None and state.accuracy is not None
+    assert isinstance(state, Health) and "With every word hidden" not in state.summary
