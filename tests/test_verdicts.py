@@ -387,12 +387,12 @@ def test_what_is_called_detectable_is_found_in_four_of_five() -> None:
     rng = np.random.default_rng(0)
 
     def audited(behind: float) -> Standing:
-        tables = {str(i): rng.normal(size=(14, 2)) for i in range(15)}
+        tables = {str(i): rng.normal(size=(10, 2)) for i in range(5)}
         tables["0"][:, 1] -= behind
         return compare_all(tables, ["a", "b"])[0]
 
-    behind = float(np.mean([audited(0.0).detectable or np.nan for _ in range(60)]))
-    found = [not any(e.tied_with_best for e in audited(behind).entries) for _ in range(200)]
+    behind = float(np.mean([audited(0.0).detectable or np.nan for _ in range(30)]))
+    found = [not any(e.tied_with_best for e in audited(behind).entries) for _ in range(150)]
     assert 0.65 < np.mean(found) < 0.9
 
 
