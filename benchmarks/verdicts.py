@@ -272,7 +272,8 @@ class Noisy(Explainer):
 def bags(rng: np.random.Generator, n: int) -> tuple[Bag, Dataset]:
     vocabulary = [f"w{i}" for i in range(40)]
     bag = Bag(dict(zip(vocabulary, rng.normal(size=40), strict=True)))
-    texts = [Text.of_words(rng.choice(vocabulary, int(rng.integers(5, 12)))) for _ in range(n)]
+    lengths = rng.integers(5, 12, size=n).tolist()
+    texts = [Text.of_words(rng.choice(vocabulary, k).tolist()) for k in lengths]
     right = rng.random(n) < 0.85
     said = bag.probabilities(texts).argmax(axis=1)
     examples = [

@@ -296,7 +296,7 @@ def _seen(tests: Sequence[Standing]) -> str:
         k = max(s.comparisons for s in few)
         return f" (to tell methods apart in {k} comparisons takes {texts_needed(k)} texts)"
     apart = [s.detectable for s in tests if s.detectable]
-    return f" (differences below {max(apart):.2g} would mostly not be seen)" if apart else ""
+    return f" (differences below {max(apart):.2g} may be missed)" if apart else ""
 
 
 def _leads(tests: Sequence[Standing]) -> str:
