@@ -175,13 +175,13 @@ def topics(
         rows.append((among(rng, words), topic))
     place = {name: i for i, name in enumerate(names)}
 
-    def formula(words: Sequence[str]) -> FloatArray:
+    def formula(words: Sequence[str]) -> Sequence[float]:
         logits = np.zeros(k)
         for word in words:
             if word[:7] in place:
                 # words differ a little, so that no two answers tie
                 logits[place[word[:7]]] += 1.2 + 0.1 * (ord(word[-1]) - ord("a"))
-        return logits[list(order)] if len(order) else logits
+        return (logits[list(order)] if len(order) else logits).tolist()
 
     return Known(formula, names), dataset(rows, names)
 

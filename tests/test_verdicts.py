@@ -97,7 +97,7 @@ def test_where_all_methods_are_right_the_cheapest_is_named(name: str, concluded:
         assert LEADS not in v.sentence
         assert "lime and shap score the same" in v.sentence
         assert "with words deleted and masked" in v.sentence
-        assert v.sentence.count("100% of what a search found possible") == 2
+        assert v.sentence.count("100 % of what a search found possible") == 2
 
 
 def test_occlusion_is_blind_where_one_word_of_several_suffices(concluded: Concluded) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -241,9 +242,12 @@ def _figure(s: Standing, method: str) -> str:
     entry = next((e for e in s.entries if e.method == method), None)
     if entry is None:
         return f"{quantity}{where} not scored"
-    chance = "" if s.chance is None else f", random scores {s.chance.mean:.3f}"
-    share = "" if entry.share is None else f", {entry.share:.0%} of what a search found possible"
-    return f"{quantity}{where} {_interval(entry)}{chance}{share}"
+    said = f"{quantity}{where} {_interval(entry)}"
+    if s.chance is not None:
+        said += f", random scores {s.chance.mean:.3f}"
+    if entry.share is not None:
+        said += f", {_percent(entry.share)} of what a search found possible"
+    return said
 
 
 def _interval(e: Entry) -> str:
@@ -277,7 +281,9 @@ def _how_sure(tests: Sequence[Standing], use: str, tied: Sequence[str], disagree
         said += f" Best or tied in some of these tests: {listed(partly)}."
     if not near and all(sum(not e.is_chance for e in s.entries) > 1 for s in telling):
         where = f" {listed([_under(s) for s in telling])}" if silent else ""
-        said += f" It leads every other method{where} (corrected p < {LEVEL})."
+        said += (
+            f" It leads every other method{where} (corrected p < {LEVEL}){_close(telling, use)}."
+        )
     chancy = [{e.method for e in s.entries if e.better_than_chance is False} for s in telling]
     never = set.intersection(*chancy)
     for methods, where in ((never, ""), (set.union(*chancy) - never, " in every test")):
@@ -297,6 +303,20 @@ def _seen(tests: Sequence[Standing]) -> str:
         return f" (to tell methods apart in {k} comparisons takes {texts_needed(k)} texts)"
     apart = [s.detectable for s in tests if s.detectable]
     return f" (differences below {max(apart):.2g} may be missed)" if apart else ""
+
+
+def _close(tests: Sequence[Standing], use: str) -> str:
+    """A lead that is sure may be small: whoever gains almost as much in every test."""
+    others = {e.method for s in tests for e in s.entries if not e.is_chance} - {use}
+    near = {m: gain for m in others if (gain := _least_gain(tests, m, use)) >= NEARLY}
+    if not near:
+        return ""
+    best = max(near, key=lambda m: (near[m], m))
+    return f", but not by much: {best} gains {_percent(near[best])} of what it gains over chance"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
 
 
 def _leads(tests: Sequence[Standing]) -> str:
@@ -408,15 +428,15 @@ def _effect(run: Run, found: Sequence[Standing], method: str) -> str:
         first = int(run.asked["metrics"][s.metric]["settings"].get("first", FIRST))
         many = f"{first} word{'s' if first > 1 else ''}"
         said = (
-            f"Hiding the {many} that {method} marks changes {entry.mean:.0%} of the answers"
+            f"Hiding the {many} that {method} marks changes {_percent(entry.mean)} of the answers"
             f" ({entry.n} texts, words {s.where})"
         )
         if s.chance is not None:
-            said += f"; {many} at random, {s.chance.mean:.0%}"
+            said += f"; {many} at random, {_percent(s.chance.mean)}"
         if s.ceiling is not None:
             said += (
                 f"; on the {s.searched} texts that were searched, the best {first} found change "
-                f"{s.ceiling:.0%}, {method}'s {entry.on_searched:.0%}"
+                f"{_percent(s.ceiling)}, {method}'s {_percent(entry.on_searched)}"
             )
         return f"{said}."
     return ""
@@ -438,28 +458,31 @@ def _cheaper(found: Sequence[Standing], method: str, model: str, costs: Costs) -
         return []
     nearly: list[tuple[float, str, float]] = []
     for other in {e.method for s in tests for e in s.entries} - {method}:
-        gains = [_gain(s, other, method) for s in tests]
         cost = costs.get((model, other))
-        if cost is None or any(gain is None for gain in gains):
+        if cost is None:
             continue
-        least = min(gain for gain in gains if gain is not None)
+        least = _least_gain(tests, other, method)
         asked = cost.questions / cost.examples
         if least >= NEARLY and asked * MUCH_CHEAPER <= dear.questions / dear.examples:
             nearly.append((asked, other, least))
     return [
         f"{other} does nearly as well at {asked:,.0f} questions a text: in every test of "
-        f"faithfulness it gains at least {least:.0%} of what {method} gains over random scores."
+        f"faithfulness it gains at least {_percent(least)} of what {method} gains over chance."
         for asked, other, least in sorted(nearly)[:1]
     ]
 
 
-def _gain(s: Standing, other: str, method: str) -> float | None:
-    """What one method gains over chance as a share of what another does."""
-    means = {e.method: e.mean for e in s.entries if e.n}
-    if s.chance is None or other not in means or method not in means:
-        return None
-    room = means[method] - s.chance.mean
-    return (means[other] - s.chance.mean) / room if abs(room) > 1e-9 else None
+def _least_gain(tests: Sequence[Standing], other: str, method: str) -> float:
+    """What one method gains over chance as a share of what another does, in its worst test; nothing
+    where it was not scored or chance is not known."""
+    least = math.inf
+    for s in tests:
+        means = {e.method: e.mean for e in s.entries if e.n}
+        if s.chance is None or other not in means or method not in means:
+            return 0.0
+        room = means[method] - s.chance.mean
+        least = min(least, (means[other] - s.chance.mean) / room if abs(room) > 1e-9 else 0.0)
+    return least
 
 
 def _explain_command(run: Run, model: str, method: str) -> str:

@@ -69,7 +69,7 @@ class Idc(Recipe):
     seeds: int = 0
     """How often models are trained anew, with what hangs on them; 0 takes what the scale says."""
     cnn: str = ""
-    """Train another convolution than the scale says, such as 'idc_cnn(filters=100)'."""
+    """Train another convolution than the scale says, such as 'idc_cnn(norm=1.1)'."""
     wga: str = ""
     """Learn a truth otherwise than the scale says, such as 'gram_activation(scale=global_max)'."""
     milp: str = ""
