@@ -17,7 +17,7 @@ FILLERS = ("the", "film", "with", "a", "plot", "and", "cast", "scene", "story", 
 LENGTH = 7
 """Short enough for every set of words to be asked about: methods and searches make no error."""
 
-Formula = Callable[[Sequence[str]], Sequence[float]]
+Formula = Callable[[Sequence[str]], Sequence[float] | FloatArray]
 """From the words of a text to a logit for each label."""
 
 

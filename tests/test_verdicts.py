@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -12,7 +13,8 @@ import pytest
 from known_models import setups
 from veracity.auditing import Audit, audit
 from veracity.results.health import Health, chance_of_all_right
-from veracity.results.standings import Entry, Standing
+from veracity.results.standings import Column, Entry, Standing, compare, compare_all
+from veracity.results.standings import _compare as columns_compared
 from veracity.results.statistics import texts_needed
 from veracity.results.verdicts import Conclusion, verdicts
 
@@ -95,7 +97,7 @@ def test_where_all_methods_are_right_the_cheapest_is_named(name: str, concluded:
         assert LEADS not in v.sentence
         assert "lime and shap score the same" in v.sentence
         assert "with words deleted and masked" in v.sentence
-        assert v.sentence.count("100% of what a search found possible") == 2
+        assert v.sentence.count("100 % of what a search found possible") == 2
 
 
 def test_occlusion_is_blind_where_one_word_of_several_suffices(concluded: Concluded) -> None:
@@ -378,3 +380,43 @@ def test_texts_of_one_label_are_no_evidence_against_a_model() -> None:
         moved=0.3,
     )
     assert not state.fault and "cannot show" in state.caution
+
+
+def test_what_is_called_detectable_is_found_in_four_of_five() -> None:
+    """By the normal distribution it was found in about half of such audits."""
+    rng = np.random.default_rng(0)
+
+    def audited(behind: float) -> Standing:
+        tables = {str(i): rng.normal(size=(10, 2)) for i in range(5)}
+        tables["0"][:, 1] -= behind
+        return compare_all(tables, ["a", "b"])[0]
+
+    behind = float(np.mean([audited(0.0).detectable or np.nan for _ in range(30)]))
+    found = [not any(e.tied_with_best for e in audited(behind).entries) for _ in range(150)]
+    assert 0.65 < np.mean(found) < 0.9
+
+
+def test_of_too_few_texts_no_difference_is_called_detectable() -> None:
+    values = np.random.default_rng(0).normal(size=(9, 6)) + 5.0 * np.arange(6)
+    found = compare(values, [f"m{i}" for i in range(6)])
+    assert texts_needed(found.comparisons) == 10 and found.detectable is None
+    assert all(e.is_best or e.tied_with_best for e in found.entries)
+    (said,) = verdicts([replace(found, headline=True, purpose="show words")])
+    assert "to tell methods apart in 15 comparisons takes 10 texts" in said.sentence
+
+
+def test_twins_count_once_in_what_is_detectable() -> None:
+    """Every text twice is no more evidence than every text once."""
+    values = np.random.default_rng(0).normal(size=(20, 2))
+    names = [str(i) for i in range(20)]
+    info = {"better": "higher", "about": ""}
+    once, twice = (
+        columns_compared([Column("", "", "", info, "", ["a", "b"], n, v, [x[:-1] for x in n])], ())[
+            0
+        ]
+        for n, v in (
+            ([f"{x}a" for x in names], values),
+            ([f"{x}{y}" for x in names for y in "ab"], values.repeat(2, axis=0)),
+        )
+    )
+    assert once.detectable == pytest.approx(twice.detectable)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -153,8 +154,19 @@ def health(run: Run, model: str) -> Health:
     if not len(ids) or UNLABELLED in run.labels:
         return found
     family = run.families()
+    return judged(found, gold, said, labels, [family.get(name, name) for name in ids])
+
+
+def judged(
+    found: Health,
+    gold: IntArray,
+    said: IntArray,
+    labels: Sequence[str],
+    families: Sequence[str] | None = None,
+) -> Health:
+    """With what answers to labelled texts tell."""
     right = (gold == said).astype(np.float64)
-    low, high = share_interval(right, [family.get(name, name) for name in ids])
+    low, high = share_interval(right, families)
     counts = np.bincount(gold, minlength=len(labels))
     dealt, p = against_dealt(gold, said)
     order, order_accuracy = other_order(gold, said, len(labels), high)

@@ -428,15 +428,20 @@ def _detectable(
     column: Column, best: int | None, contenders: Sequence[int], tested: _Tested
 ) -> float | None:
     """How far behind the best the next method would have to be to be told apart from it in four of
-    five such audits, by the normal distribution with the strictest of Holm's levels."""
-    from scipy.stats import norm
+    five such audits, by Student's distribution with the strictest of Holm's levels; None where the
+    texts are too few to tell any difference, however large."""
+    from scipy.stats import t
 
     if best is None or len(contenders) < 2:
         return None
     differences = column.values[:, best] - column.values[:, contenders[1]]
-    differences = differences[~np.isnan(differences)]
-    if len(differences) < 2:
+    known = ~np.isnan(differences)
+    families = [name for name, k in zip(column.families, known.tolist(), strict=True) if k]
+    sums = group_sums(differences[known][:, None], families)[:, 0]
+    n = len(sums)
+    if n < max(2, texts_needed(tested.comparisons)):
         return None
     level = LEVEL / max(1, tested.comparisons)
-    needed = float(norm.isf(level / 2) + norm.ppf(POWER))
-    return needed * float(differences.std(ddof=1)) / math.sqrt(len(differences))
+    needed = float(t.isf(level / 2, n - 1) + t.ppf(POWER, n - 1))
+    # of single texts the standard error of their mean
+    return needed * float(sums.std(ddof=1)) * math.sqrt(n) / len(families)

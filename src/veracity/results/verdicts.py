@@ -276,9 +276,7 @@ def _how_sure(tests: Sequence[Standing], use: str, tied: Sequence[str], disagree
     if same:
         said += f" {listed(same)} score{'s' if len(same) == 1 else ''} the same."
     if others:
-        apart = [s.detectable for s in telling if s.detectable]
-        seen = f" (differences below {max(apart):.2g} would mostly not be seen)" if apart else ""
-        said += f" Not told apart from it: {listed(others)}{seen}."
+        said += f" Not told apart from it: {listed(others)}{_seen(telling)}."
     if partly and not disagree:
         said += f" Best or tied in some of these tests: {listed(partly)}."
     if not near and all(sum(not e.is_chance for e in s.entries) > 1 for s in telling):
@@ -295,6 +293,16 @@ def _how_sure(tests: Sequence[Standing], use: str, tied: Sequence[str], disagree
     if not any(e.is_chance for s in tests for e in s.entries):
         said += f" {NO_CHANCE}."
     return said
+
+
+def _seen(tests: Sequence[Standing]) -> str:
+    """What else could have been told apart: nothing, of too few texts."""
+    few = [s for s in tests if s.detectable is None and s.comparisons]
+    if few:
+        k = max(s.comparisons for s in few)
+        return f" (to tell methods apart in {k} comparisons takes {texts_needed(k)} texts)"
+    apart = [s.detectable for s in tests if s.detectable]
+    return f" (differences below {max(apart):.2g} may be missed)" if apart else ""
 
 
 def _close(tests: Sequence[Standing], use: str) -> str:
