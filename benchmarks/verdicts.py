@@ -42,10 +42,15 @@ def correlated(rng: np.random.Generator, n: int, k: int) -> FloatArray:
     return math.sqrt(0.9) * rng.normal(size=(n, 1)) + math.sqrt(0.1) * rng.normal(size=(n, k))
 
 
-def unlike(rng: np.random.Generator, n: int, k: int) -> FloatArray:
-    """Equal means, but skewed the one way and the other: their differences are not symmetric."""
-    skewed = (rng.lognormal(size=(n, k)) - math.exp(0.5)) / 2.16
-    return np.where(np.arange(k) % 2 == 0, skewed, -skewed)
+def unlike(shape: float) -> Draw:
+    """Equal means, but skewed the one way and the other (gamma, skewness 2 / sqrt(shape)): their
+    differences are not symmetric, which the test by signs takes them to be."""
+
+    def draw(rng: np.random.Generator, n: int, k: int) -> FloatArray:
+        skewed = (rng.gamma(shape, size=(n, k)) - shape) / math.sqrt(shape)
+        return np.where(np.arange(k) % 2 == 0, skewed, -skewed)
+
+    return draw
 
 
 SCORES: dict[str, Draw] = {
@@ -56,7 +61,9 @@ SCORES: dict[str, Draw] = {
     "few texts differ": lambda rng, n, k: (
         rng.normal(size=(n, 1)) + np.where(rng.random((n, 1)) < 0.2, rng.normal(size=(n, k)), 0.0)
     ),
-    "skewed both ways": unlike,
+    "skewed both ways, 1": unlike(4.0),
+    "skewed both ways, 2": unlike(1.0),
+    "skewed both ways, 4": unlike(0.25),
 }
 
 
