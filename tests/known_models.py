@@ -363,7 +363,7 @@ def setups() -> dict[str, Callable[[], Setup]]:
         "masks frighten": lambda: Setup(
             Known(sides(strange)),
             reviews(40, formula=sides(strange)),
-            "any masked word turns the answer, marked or not: chance beside it shows that",
+            "any masked word turns the answer: masking is no test of this model, deleting is",
             QUICK,
         ),
         "one word": lambda: Setup(

@@ -281,8 +281,8 @@ def test_twins_with_another_label_are_asked_whether_explanations_move(
 
 
 def test_home_advantage_is_told(concluded: Concluded) -> None:
-    """Analyst: to order words, masked ones are the only test passed; to show the words that decide
-    each method wins where words are hidden its own way."""
+    """Analyst: each method wins where words are hidden its own way, so tests disagree. To order
+    words none is shown to beat chance where words are deleted, so there the other test decides."""
     one = concluded("home advantage")
     order, show = one.verdicts
     assert order.use == "occlusion(hiding=mask)" and not order.disagree
@@ -303,7 +303,8 @@ def test_home_advantage_is_told(concluded: Concluded) -> None:
 
 
 def test_what_random_words_do_stands_beside_what_marked_words_do(concluded: Concluded) -> None:
-    """Analyst: masking any word turns this model, so marked words gain next to nothing there."""
+    """Analyst: masking any word turns this model, so masking is no test of it. The verdict does not
+    say that; what random words do, beside it, lets a reader see it."""
     one = concluded("masks frighten")
     (show,) = [v for v in one.verdicts if v.purpose.startswith("show")]
     deleted, masked = re.findall(
