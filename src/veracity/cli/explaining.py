@@ -93,7 +93,7 @@ def explain(
     if unread:
         stderr().print(
             f"veracity: the model does not read {len(unread):,} of {len(in_order):,} texts to "
-            f"their end: {sum(unread):,.0f} words stand beyond its limit, decide nothing and score zero",
+            f"their end: {sum(unread):,.0f} words beyond its limit decide nothing and score zero",
             markup=False,
         )
     if html is not None:
