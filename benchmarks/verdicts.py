@@ -138,7 +138,12 @@ def pairs(audits: int, seed: int) -> None:
     leads(audits, seed, 3)
 
 
-def power(audits: int, seed: int, k: int = 6) -> None:
+def power(audits: int, seed: int) -> None:
+    for k in (3, 6):
+        powers(audits, seed, k)
+
+
+def powers(audits: int, seed: int, k: int) -> None:
     """One method behind all others by what a standing calls detectable: how often is it called
     worse in that test?"""
     head(f"{audits} audits of {k - 1} methods each: found", SIZES)

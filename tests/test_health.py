@@ -206,7 +206,7 @@ def test_a_model_is_judged_before_its_explanations(
         # hiding the one word that decides leaves an even answer, which is the first label
         standing = next(s for s in found.standings if s.name == "changed")
         assert standing.ceiling == pytest.approx(0.5) and standing.searched == 40
-        assert "the best 5 found change 50%" in said.recommendation.effect
+        assert "the best 5 found change 50 %" in said.recommendation.effect
 
 
 def test_a_run_without_these_tests_still_opens(tmp_path: Path) -> None:

@@ -78,7 +78,8 @@ class Standing:
     chance_comparisons: int = 0
     """How many with chance; a family of their own."""
     detectable: float | None = None
-    """The difference from the best that another method would have shown in four of five audits."""
+    """The difference from the best that another method would have shown in at least four of five
+    audits; None where the texts are too few for any."""
     ceiling: float | None = None
     """The mean of the best that any method or search found, text by text."""
     searched: int = 0
