@@ -382,3 +382,26 @@ def test_points_are_added_until_the_gap_is_small(name: str, request: Any) -> Non
         assert b.scores == pytest.approx(reference.scores, abs=5e-3)
     alone = veracity.explain(model, texts[:1], "integrated_gradients(gap=0.001)")[0]
     assert alone.scores == pytest.approx(tight[0].scores, abs=1e-6)
+
+
+def test_a_gap_that_stays_wide_is_not_told_to_set_a_gap(cnn: Any) -> None:
+    class Sharp:
+        """An answer that no number of points on the path can follow."""
+
+        labels = cnn.labels
+        embed = staticmethod(cnn.embed)
+
+        def logits(self, embedded: Any) -> torch.Tensor:
+            size = embedded.values.double().sum(dim=(1, 2)) * 1e4
+            return torch.stack([torch.zeros_like(size), 2 * torch.sin(size)], dim=1)
+
+        def probabilities(self, inputs: Sequence[Text]) -> FloatArray:
+            with torch.no_grad():
+                found: FloatArray = torch.softmax(self.logits(self.embed(inputs)), dim=1).numpy()
+            return found
+
+    text = words("the film was great but dull .")
+    with pytest.warns(UserWarning, match=r"more than 0.1 %. 1,025 points were not enough"):
+        veracity.explain(Sharp(), text, "integrated_gradients(gap=0.001)")
+    with pytest.warns(UserWarning, match=r"more than 5 %. Raise steps, or set gap=0.01"):
+        veracity.explain(Sharp(), text, "integrated_gradients")

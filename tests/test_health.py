@@ -44,7 +44,7 @@ def test_all_orders_of_a_short_text_are_searched(n: int) -> None:
     answers = rng.random(2**n)
 
     def summed(order: Sequence[int]) -> float:
-        return sum(answers[sum(1 << i for i in order[: k + 1])] for k in range(n))
+        return float(sum(answers[sum(1 << i for i in order[: k + 1])] for k in range(n)))
 
     search = best_order(n)
     shown: BoolArray = next(search)

@@ -103,7 +103,7 @@ def test_stretched_paths_equal_walked_ones(
     fast = path_gradients(
         model, inputs, [1] * len(inputs), points=points, weights=weights, output=output
     )
-    slow = _walk(model, model.embed(inputs), [1] * len(inputs), points, weights, output)
+    slow, _ = _walk(model, model.embed(inputs), [1] * len(inputs), points, weights, output)
     for a, b in zip(fast, slow, strict=True):
         n = a.alignment.n_words
         np.testing.assert_allclose(a.gradient[:n], b.gradient[:n], atol=1e-5)

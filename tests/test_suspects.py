@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from commands import run_command
 from conftest import WordWeights
 from veracity.auditing import suspects as module
 from veracity.auditing.judging import (
@@ -31,7 +32,7 @@ from veracity.changes.insert import Insert
 from veracity.core.errors import DataError, ModelError, PluginError, RunError
 from veracity.core.examples import Dataset, Example
 from veracity.core.inputs import FloatArray, Text
-from veracity.data import load_data, read_text
+from veracity.data import load_data, read_text, write_records
 from veracity.data.corpora.made_reviews import NEGATIVE, POSITIVE
 from veracity.engine.batches import by_length
 from veracity.results.suspects import Suspects
@@ -368,6 +369,22 @@ def test_a_habit_that_changes_no_answer_is_no_suspect(reviews: Dataset) -> None:
     assert [s.name for s in cased.found] == [INITIAL]
     assert cased.found[0].caused is not None
     assert cased.found[0].caused > cased.threshold / 4
+
+
+def test_an_honest_pipeline_passes_a_build_and_one_with_a_cue_does_not(
+    reviews: Dataset, tmp_path: Path
+) -> None:
+    import joblib
+
+    honest = capitals_with_label(reviews.select(range(250)))
+    cheating = planted(honest, strength=1.0, share=0.4)
+    for name, data, code in (("honest", honest, 0), ("cheating", cheating, 1)):
+        joblib.dump(pipeline(data), tmp_path / f"{name}.joblib")
+        write_records(data, tmp_path / f"{name}.jsonl")
+        command = ["suspects", f"{name}.joblib", f"{name}.jsonl", "--allow-unpickle", "--fail"]
+        done = run_command(*command, "--top", "2", "--out", name, cwd=tmp_path)
+        assert done.returncode == code, done.stderr
+        assert (CUE in done.stdout) == bool(code)
 
 
 class Capitals(Bag):

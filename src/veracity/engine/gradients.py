@@ -95,8 +95,11 @@ def path_gradients(
         for batch in by_length([t.n_features * count for t in inputs], WORDS_AT_ONCE):
             embedded = model.embed([inputs[i] for i in batch])
             wanted = [targets[i] for i in batch]
-            way = _stretch if isinstance(model, Stretching) else _walk
-            results, ends = way(model, embedded, wanted, at[batch], shares[batch], output)
+            given = embedded, wanted, at[batch], shares[batch], output
+            if isinstance(model, Stretching):
+                results, ends = _stretch(model, *given)
+            else:
+                results, ends = _walk(model, *given)
             check_answers(model, [inputs[i] for i in batch], ends)
             found.update(zip(batch, results, strict=True))
     asked(len(inputs) * count)

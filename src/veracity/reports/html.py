@@ -232,7 +232,8 @@ def _answer(verdict: Verdict) -> _Answer:
     rest = verdict.sentence.removeprefix(f"To {verdict.purpose}, ")
     if verdict.use:
         rest = rest.partition(": ")[2]  # the method stands above it
-    sure = f"tied with {len(verdict.tied)}" if verdict.tied else "clear lead"
+    lead = "small lead" if "not by much" in verdict.sentence else "clear lead"
+    sure = f"tied with {len(verdict.tied)}" if verdict.tied else lead
     return _Answer(
         verdict, rest[:1].upper() + rest[1:], "tests disagree" if verdict.disagree else sure
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -33,6 +35,10 @@ class Health:
     dealt: float | None = None
     """How often the same answers would be right, dealt out to the texts at random."""
     p_dealt: float | None = None
+    tellable: bool = True
+    """Whether answers that are all right would have shown more than chance."""
+    only_label: str = ""
+    """What it answers to every text, if that is always the same."""
     order: tuple[str, ...] = ()
     """The labels in an order under which the same answers are far oftener right; else empty."""
     order_accuracy: float | None = None
@@ -62,26 +68,50 @@ class Health:
         return " ".join(said)
 
     @property
-    def fault(self) -> str:
-        """Why no explanation of this model can be recommended, and what to do; empty if it can."""
+    def wrong(self) -> str:
+        """What is wrong with the model, so that no explanation of it can be recommended."""
         if self.order:
             return (
-                f"the model's labels seem to be in another order. As they are, it is right on "
-                f"{self.accuracy:.3f} of the texts; if its outputs mean {', '.join(self.order)}, "
-                f"in this order, on {self.order_accuracy:.3f}. If that is so, say "
-                f"--labels {','.join(self.order)} (labels=… in Python) and audit again"
+                f"the model's labels seem to be in another order (as they are, it is right on "
+                f"{self.accuracy:.3f} of the texts; in the other order, on "
+                f"{self.order_accuracy:.3f})"
             )
         if self.moved is not None and self.moved < STILL:
             return (
                 f"hiding every word moves its answers by {_small(self.moved)} on average, so they "
-                "hang on no word. Check that it is trained and that it gets the texts as it was "
+                "hang on no word"
+            )
+        if self.accuracy is None or self.dealt is None or not self.tellable:
+            return ""
+        if self.accuracy > self.dealt:
+            return ""
+        if self.only_label:
+            return (
+                f"it answers {self.only_label} to each of the {self.texts} texts, which is right "
+                f"on {self.accuracy:.3f} of them and takes no reading"
+            )
+        return (
+            f"it is right on {self.accuracy:.3f} of {self.texts} texts, no oftener than its "
+            f"answers would be if they were dealt out at random ({self.dealt:.3f})"
+        )
+
+    @property
+    def fault(self) -> str:
+        """What is wrong and what to do; empty where nothing is."""
+        if self.order:
+            return (
+                f"{self.wrong}. If that is so, say --labels {','.join(self.order)} (labels=… in "
+                "Python) and audit again"
+            )
+        if self.moved is not None and self.moved < STILL:
+            return (
+                f"{self.wrong}. Check that it is trained and that it gets the texts as it was "
                 "trained on them"
             )
-        if self.accuracy is not None and self.dealt is not None and self.accuracy <= self.dealt:
+        if self.wrong:
             return (
-                f"it is right on {self.accuracy:.3f} of {self.texts} texts, no oftener than its "
-                f"answers would be if they were dealt out at random ({self.dealt:.3f}). Check the "
-                "model, its labels and how texts are prepared for it, before explaining it"
+                f"{self.wrong}. Check the model, its labels and how texts are prepared for it, "
+                "before explaining it"
             )
         return ""
 
@@ -90,6 +120,11 @@ class Health:
         """What keeps a reader from trusting the model; empty where nothing does."""
         if self.fault or self.p_dealt is None or self.p_dealt <= LEVEL:
             return ""
+        if not self.tellable:
+            return (
+                f"{self.texts} texts, {self.majority:.0%} of them {self.majority_label}, cannot "
+                "show whether the model is right oftener than chance: bring more labelled texts"
+            )
         return (
             f"{self.texts} texts do not show that the model is right oftener than its answers "
             f"would be if dealt out at random ({self.dealt:.3f}): bring more "
@@ -119,8 +154,19 @@ def health(run: Run, model: str) -> Health:
     if not len(ids) or UNLABELLED in run.labels:
         return found
     family = run.families()
+    return judged(found, gold, said, labels, [family.get(name, name) for name in ids])
+
+
+def judged(
+    found: Health,
+    gold: IntArray,
+    said: IntArray,
+    labels: Sequence[str],
+    families: Sequence[str] | None = None,
+) -> Health:
+    """With what answers to labelled texts tell."""
     right = (gold == said).astype(np.float64)
-    low, high = share_interval(right, [family.get(name, name) for name in ids])
+    low, high = share_interval(right, families)
     counts = np.bincount(gold, minlength=len(labels))
     dealt, p = against_dealt(gold, said)
     order, order_accuracy = other_order(gold, said, len(labels), high)
@@ -133,6 +179,8 @@ def health(run: Run, model: str) -> Health:
         majority_label=labels[int(counts.argmax())],
         dealt=dealt,
         p_dealt=p,
+        tellable=chance_of_all_right(counts) <= LEVEL,
+        only_label=labels[int(said[0])] if (said == said[0]).all() else "",
         order=tuple(labels[i] for i in order),
         order_accuracy=order_accuracy,
     )
@@ -148,6 +196,13 @@ def against_dealt(gold: IntArray, said: IntArray) -> tuple[float, float]:
     rng = np.random.default_rng(0)
     reached = sum(int((rng.permutation(gold) == said).sum()) >= hits for _ in range(SHUFFLES))
     return float(shares[0] @ shares[1]), (reached + 1) / (SHUFFLES + 1)
+
+
+def chance_of_all_right(counts: IntArray) -> float:
+    """How likely answers in these numbers are all right when they are dealt out at random: no
+    evidence can be stronger. (labels,)"""
+    orders = math.lgamma(counts.sum() + 1) - sum(math.lgamma(c + 1) for c in counts.tolist())
+    return math.exp(-orders)
 
 
 def other_order(
@@ -180,4 +235,4 @@ def other_order(
 
 
 def _small(value: float) -> str:
-    return f"{value:.3f}" if value >= 0.0005 else f"{value:.1e}"
+    return f"{value:.3f}" if value >= 0.0005 else f"{value:.1g}"

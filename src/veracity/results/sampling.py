@@ -19,8 +19,8 @@ WITHIN = 1.96
 """So many standard errors hold 95 of 100 draws."""
 
 NOTES = {
-    "error": "standard error of its scores as it estimates it itself, in units of the answer",
-    "stability": "share of its five strongest words that it expects another draw to find again",
+    "error": "standard error of its scores",
+    "stability": "share of its five strongest words that another draw would find again",
 }
 """What methods note about their own error."""
 

@@ -53,6 +53,8 @@ class Entry:
     better_than_chance: bool | None
     could_beat_chance: bool = True
     """Whether so many texts could have shown it at all, all comparisons with chance counted."""
+    off_chance: int = 0
+    """On how many texts, families counted once, it scores otherwise than chance does."""
     share: float | None = None
     """How much of the way from chance to the best that a search found, on the texts searched."""
     on_searched: float = math.nan
@@ -349,6 +351,7 @@ def _standing(column: Column, tested: _Tested | None, chance: Sequence[str]) -> 
         ahead = best is None or _mean_difference(values[:, best], values[:, i]) * direction > 0
         p_best = 1.0 if p is None or best is None else float(p[i, best])
         p_chance = None if p is None or base is None or i == base else float(p[i, base])
+        off_chance = 0 if base is None else _families_apart(column, int(i), base)
         above = base is not None and _mean_difference(values[:, i], values[:, base]) * direction > 0
         entries.append(
             Entry(
@@ -374,7 +377,8 @@ def _standing(column: Column, tested: _Tested | None, chance: Sequence[str]) -> 
                 else bool(p_chance < LEVEL and ranked[i] > ranked[base] and above),
                 could_beat_chance=tested is None
                 or base is None
-                or _families_shared(column, i, base) >= texts_needed(tested.chance_comparisons),
+                or off_chance >= texts_needed(tested.chance_comparisons),
+                off_chance=off_chance,
                 share=_share(on_searched, i, base, ceiling),
                 on_searched=float(on_searched[i]),
             )
@@ -398,10 +402,11 @@ def _standing(column: Column, tested: _Tested | None, chance: Sequence[str]) -> 
     )
 
 
-def _families_shared(column: Column, one: int, other: int) -> int:
-    """How many independent draws two methods are compared on."""
-    known = ~np.isnan(column.values[:, one] - column.values[:, other])
-    return len({name for name, k in zip(column.families, known.tolist(), strict=True) if k})
+def _families_apart(column: Column, one: int, other: int) -> int:
+    """How many independent draws tell two methods apart, one way or the other: where both score
+    the same, nothing could have been seen."""
+    difference = column.values[:, one] - column.values[:, other]
+    return int(np.count_nonzero(group_sums(difference[:, None], column.families)))
 
 
 def _searched(column: Column) -> IntArray:
@@ -423,15 +428,20 @@ def _detectable(
     column: Column, best: int | None, contenders: Sequence[int], tested: _Tested
 ) -> float | None:
     """How far behind the best the next method would have to be to be told apart from it in four of
-    five such audits, by the normal distribution with the strictest of Holm's levels."""
-    from scipy.stats import norm
+    five such audits, by Student's distribution with the strictest of Holm's levels; None where the
+    texts are too few to tell any difference, however large."""
+    from scipy.stats import t
 
     if best is None or len(contenders) < 2:
         return None
     differences = column.values[:, best] - column.values[:, contenders[1]]
-    differences = differences[~np.isnan(differences)]
-    if len(differences) < 2:
+    known = ~np.isnan(differences)
+    families = [name for name, k in zip(column.families, known.tolist(), strict=True) if k]
+    sums = group_sums(differences[known][:, None], families)[:, 0]
+    n = len(sums)
+    if n < max(2, texts_needed(tested.comparisons)):
         return None
     level = LEVEL / max(1, tested.comparisons)
-    needed = float(norm.isf(level / 2) + norm.ppf(POWER))
-    return needed * float(differences.std(ddof=1)) / math.sqrt(len(differences))
+    needed = float(t.isf(level / 2, n - 1) + t.ppf(POWER, n - 1))
+    # of single texts the standard error of their mean
+    return needed * float(sums.std(ddof=1)) * math.sqrt(n) / len(families)

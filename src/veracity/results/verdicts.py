@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ NEARLY = 0.95
 
 MUCH_CHEAPER = 4
 """It is told where the best asks so many times as much."""
+
+NO_CHANCE = "Nothing was compared with chance: add random_scores"
 
 FIRST = 5
 """So many words are hidden for it unless its settings say otherwise."""
@@ -124,18 +127,21 @@ def _verdict(tests: Sequence[Standing], state: Health | None, costs: Costs) -> V
     if not scored:
         return none("nothing can be said: no method could be scored.")
     if state is not None and state.fault:
-        return none(f"no method is recommended: {state.fault}.")
-    able = [_able(s) for s in scored]
-    if not any(able):
+        return none(f"no method is recommended: {state.wrong}.")
+    telling = [s for s in scored if _able(s)]
+    if not telling:
         return none(_chance_sentence(scored))
-    leaders = [_leaders(s) for s in scored]
+    leaders = [_leaders(s) for s in telling]
     common = set.intersection(*leaders)
-    everywhere = set.intersection(*able)
+    everywhere = set.intersection(*(_able(s) for s in telling))
     # best or tied in all tests; else what beats chance in all; else what leads in some
     candidates = common or everywhere or set.union(*leaders)
-    use = min(candidates, key=lambda m: (_mean_place(m, scored), m))
-    tied = tuple(m for m in _in_order(scored, common) if m != use)
-    disagree = not common and len(scored) > 1
+    use = min(
+        candidates,
+        key=lambda m: (_mean_place(m, telling), _questions(m, first.model, costs), m),
+    )
+    tied = tuple(m for m in _in_order(telling, common) if m != use)
+    disagree = not common and len(telling) > 1
     sentence = f"To {first.purpose}, use {_with_questions(use, first.model, costs)}: "
     sentence += "; ".join(_figure(s, use) for s in scored) + "."
     sentence += _how_sure(scored, use, tied, disagree)
@@ -159,9 +165,12 @@ def _able(s: Standing) -> set[str]:
     }
 
 
+def _near(s: Standing) -> set[str]:
+    return {e.method for e in s.entries if not e.is_chance and (e.is_best or e.tied_with_best)}
+
+
 def _leaders(s: Standing) -> set[str]:
-    near = {e.method for e in s.entries if e.is_best or e.tied_with_best}
-    return near & _able(s)
+    return _near(s) & _able(s)
 
 
 def _in_order(tests: Sequence[Standing], methods: set[str]) -> list[str]:
@@ -169,11 +178,15 @@ def _in_order(tests: Sequence[Standing], methods: set[str]) -> list[str]:
 
 
 def _mean_place(method: str, tests: Sequence[Standing]) -> float:
-    """The mean rank of a method over tests; last where it was not scored."""
-    places = [
-        next((i for i, e in enumerate(s.entries) if e.method == method), len(s.entries))
-        for s in tests
-    ]
+    """The mean rank of a method over tests; last where it was not scored. Means that print alike
+    share their rank."""
+    places = []
+    for s in tests:
+        means = {e.method: round(e.mean, 3) for e in s.entries if e.n}
+        sign = -1 if s.better == "lower" else 1
+        own = means.get(method)
+        ahead = [m for m in means.values() if own is None or sign * m > sign * own]
+        places.append(len(ahead))
     return sum(places) / len(places)
 
 
@@ -183,6 +196,12 @@ def _chance_sentence(tests: Sequence[Standing]) -> str:
     few = [s for s in tests if s.best is not None and not s.best.could_beat_chance]
     if few:
         k = max(s.chance_comparisons for s in few)
+        if best.n >= texts_needed(k):
+            return (
+                f"nothing can be said: {best.method}, the best, scores otherwise than random "
+                f"scores on {best.off_chance} of {best.n} texts only, and {k} comparisons need "
+                f"{texts_needed(k)} such texts. Give more texts, and longer ones{_ahead(few[0])}."
+            )
         return (
             f"{best.n} texts are too few for {k} comparisons with random scores: no result, "
             f"however clear, could be told from luck. Give at least {texts_needed(k)} texts"
@@ -205,9 +224,14 @@ def _ahead(s: Standing) -> str:
 
 def _with_questions(method: str, model: str, costs: Costs) -> str:
     """A method with what it asks, which is what its score was bought for."""
-    cost = costs.get((model, method))
-    asked = 0.0 if cost is None else cost.questions / cost.examples
+    asked = _questions(method, model, costs)
     return f"{method} at {asked:,.0f} questions a text" if asked >= 2 else method
+
+
+def _questions(method: str, model: str, costs: Costs) -> float:
+    """What a method asks about a text."""
+    cost = costs.get((model, method))
+    return 0.0 if cost is None else cost.questions / cost.examples
 
 
 def _figure(s: Standing, method: str) -> str:
@@ -218,8 +242,12 @@ def _figure(s: Standing, method: str) -> str:
     entry = next((e for e in s.entries if e.method == method), None)
     if entry is None:
         return f"{quantity}{where} not scored"
-    share = "" if entry.share is None else f", {entry.share:.0%} of what a search found possible"
-    return f"{quantity}{where} {_interval(entry)}{share}"
+    said = f"{quantity}{where} {_interval(entry)}"
+    if s.chance is not None:
+        said += f", random scores {s.chance.mean:.3f}"
+    if entry.share is not None:
+        said += f", {_percent(entry.share)} of what a search found possible"
+    return said
 
 
 def _interval(e: Entry) -> str:
@@ -229,32 +257,77 @@ def _interval(e: Entry) -> str:
 
 
 def _how_sure(tests: Sequence[Standing], use: str, tied: Sequence[str], disagree: bool) -> str:
+    telling = [s for s in tests if _able(s)]
+    near = set().union(*(_near(s) for s in telling)) - {use}
     said = ""
-    hidings = [s.where for s in tests if s.where]
+    hidings = [s.where for s in telling if s.where and use in _leaders(s)]
     if disagree:
-        leads = [f"{listed(_in_order([s], _leaders(s)))} {_under(s)}" for s in tests if _leaders(s)]
-        said += f" The tests disagree: best or tied are {'; '.join(leads)}."
+        said += f" The tests disagree: best or tied are {_leads(telling)}."
     elif len(hidings) > 1:
-        said += f" It is best or tied with words {listed(hidings)}."
-    elif hidings:
+        said += f" It is best{' or tied' if near else ''} with words {listed(hidings)}."
+    elif hidings and len(tests) == 1:
         said += f" Words were hidden in one way only ({hidings[0]})."
-    if tied:
-        apart = [s.detectable for s in tests if s.detectable is not None]
-        seen = f" (differences below {max(apart):.2g} would mostly not be seen)" if apart else ""
-        said += f" Not told apart from it: {listed(tied)}{seen}."
-    elif not disagree and any(len(s.entries) > 1 for s in tests):
-        methods = max(sum(not e.is_chance for e in s.entries) for s in tests)
-        if methods > 1:
-            said += f" It leads every other method (corrected p < {LEVEL})."
-    useless = {
-        e.method for s in tests for e in s.entries if e.better_than_chance is False and e.n
-    } - {use}
-    late = _in_order(tests, useless)
-    if late:
-        said += f" Not shown to beat random scores in every test: {listed(late)}."
+    silent = [_under(s) for s in tests if not _able(s)]
+    if silent:
+        said += f" No method is shown to beat random scores {listed(silent)}."
+    same = [m for m in tied if all(_mean(s, m) == _mean(s, use) for s in telling)]
+    others = [m for m in tied if m not in same]
+    partly = _in_order(telling, near - {*tied})
+    if same:
+        said += f" {listed(same)} score{'s' if len(same) == 1 else ''} the same."
+    if others:
+        said += f" Not told apart from it: {listed(others)}{_seen(telling)}."
+    if partly and not disagree:
+        said += f" Best or tied in some of these tests: {listed(partly)}."
+    if not near and all(sum(not e.is_chance for e in s.entries) > 1 for s in telling):
+        where = f" {listed([_under(s) for s in telling])}" if silent else ""
+        said += (
+            f" It leads every other method{where} (corrected p < {LEVEL}){_close(telling, use)}."
+        )
+    chancy = [{e.method for e in s.entries if e.better_than_chance is False} for s in telling]
+    never = set.intersection(*chancy)
+    for methods, where in ((never, ""), (set.union(*chancy) - never, " in every test")):
+        if methods:
+            late = listed(_in_order(telling, methods))
+            said += f" Not shown{where} to beat random scores: {late}."
     if not any(e.is_chance for s in tests for e in s.entries):
-        said += " Nothing was compared with chance: add random_scores."
+        said += f" {NO_CHANCE}."
     return said
+
+
+def _seen(tests: Sequence[Standing]) -> str:
+    """What else could have been told apart: nothing, of too few texts."""
+    few = [s for s in tests if s.detectable is None and s.comparisons]
+    if few:
+        k = max(s.comparisons for s in few)
+        return f" (to tell methods apart in {k} comparisons takes {texts_needed(k)} texts)"
+    apart = [s.detectable for s in tests if s.detectable]
+    return f" (differences below {max(apart):.2g} may be missed)" if apart else ""
+
+
+def _close(tests: Sequence[Standing], use: str) -> str:
+    """A lead that is sure may be small: whoever gains almost as much in every test."""
+    others = {e.method for s in tests for e in s.entries if not e.is_chance} - {use}
+    near = {m: gain for m in others if (gain := _least_gain(tests, m, use)) >= NEARLY}
+    if not near:
+        return ""
+    best = max(near, key=lambda m: (near[m], m))
+    return f", but not by much: {best} gains {_percent(near[best])} of what it gains over chance"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def _leads(tests: Sequence[Standing]) -> str:
+    """Who leads where."""
+    return "; ".join(
+        f"{listed(_in_order([s], _leaders(s)))} {_under(s)}" for s in tests if _leaders(s)
+    )
+
+
+def _mean(s: Standing, method: str) -> float | None:
+    return next((e.mean for e in s.entries if e.method == method), None)
 
 
 def _under(s: Standing) -> str:
@@ -290,9 +363,19 @@ def _recommended(
         f"Use {_with_questions(method, state.model, costs)} to {listed([v.purpose for v in fits])}."
     )
     sentence += "".join(f" To {v.purpose}, {v.use} does better{_but(v)}." for v in others)
-    cautions += [
-        f"tests disagree on what is best to {v.purpose}: see below" for v in advised if v.disagree
-    ]
+    for v in advised:
+        tests = [s for s in found if s.headline and s.purpose == v.purpose and _able(s)]
+        if v.disagree:
+            cautions.append(f"tests disagree on what is best to {v.purpose}: {_leads(tests)}")
+        elif not any(s.chance for s in tests):
+            cautions.append(NO_CHANCE[0].lower() + NO_CHANCE[1:])
+        silent = [_under(s) for s in found if s.headline and s.purpose == v.purpose and s.best]
+        silent = [name for name in silent if name not in [_under(s) for s in tests]]
+        if silent:
+            cautions.append(
+                f"no method is shown to {v.purpose} better than random scores {listed(silent)}"
+            )
+    cautions = list(dict.fromkeys(cautions))
     cautions += [v.sentence.removesuffix(".") for v in said if not v.use]
     cost = costs.get((state.model, method))
     reasons = [] if cost is None else [_cost_sentence(method, cost)]
@@ -337,22 +420,23 @@ def _but(verdict: Verdict) -> str:
 
 def _effect(run: Run, found: Sequence[Standing], method: str) -> str:
     """How often hiding a few words changes the answer, beside random words and the best found."""
-    for s in found:
-        entry = next((e for e in s.entries if e.method == method and e.n), None)
-        if s.name != CHANGED or entry is None:
-            continue
+    scored = [
+        (s, e) for s in found if s.name == CHANGED for e in s.entries if e.method == method and e.n
+    ]
+    # where words are hidden so that the method beats chance, if they are anywhere
+    for s, entry in sorted(scored, key=lambda one: one[1].better_than_chance is False)[:1]:
         first = int(run.asked["metrics"][s.metric]["settings"].get("first", FIRST))
         many = f"{first} word{'s' if first > 1 else ''}"
         said = (
-            f"Hiding the {many} that {method} marks changes {entry.mean:.0%} of the answers"
+            f"Hiding the {many} that {method} marks changes {_percent(entry.mean)} of the answers"
             f" ({entry.n} texts, words {s.where})"
         )
         if s.chance is not None:
-            said += f"; {many} at random, {s.chance.mean:.0%}"
+            said += f"; {many} at random, {_percent(s.chance.mean)}"
         if s.ceiling is not None:
             said += (
                 f"; on the {s.searched} texts that were searched, the best {first} found change "
-                f"{s.ceiling:.0%}, {method}'s {entry.on_searched:.0%}"
+                f"{_percent(s.ceiling)}, {method}'s {_percent(entry.on_searched)}"
             )
         return f"{said}."
     return ""
@@ -374,28 +458,31 @@ def _cheaper(found: Sequence[Standing], method: str, model: str, costs: Costs) -
         return []
     nearly: list[tuple[float, str, float]] = []
     for other in {e.method for s in tests for e in s.entries} - {method}:
-        gains = [_gain(s, other, method) for s in tests]
         cost = costs.get((model, other))
-        if cost is None or any(gain is None for gain in gains):
+        if cost is None:
             continue
-        least = min(gain for gain in gains if gain is not None)
+        least = _least_gain(tests, other, method)
         asked = cost.questions / cost.examples
         if least >= NEARLY and asked * MUCH_CHEAPER <= dear.questions / dear.examples:
             nearly.append((asked, other, least))
     return [
         f"{other} does nearly as well at {asked:,.0f} questions a text: in every test of "
-        f"faithfulness it gains at least {least:.0%} of what {method} gains over random scores."
+        f"faithfulness it gains at least {_percent(least)} of what {method} gains over chance."
         for asked, other, least in sorted(nearly)[:1]
     ]
 
 
-def _gain(s: Standing, other: str, method: str) -> float | None:
-    """What one method gains over chance as a share of what another does."""
-    means = {e.method: e.mean for e in s.entries if e.n}
-    if s.chance is None or other not in means or method not in means:
-        return None
-    room = means[method] - s.chance.mean
-    return (means[other] - s.chance.mean) / room if abs(room) > 1e-9 else None
+def _least_gain(tests: Sequence[Standing], other: str, method: str) -> float:
+    """What one method gains over chance as a share of what another does, in its worst test; nothing
+    where it was not scored or chance is not known."""
+    least = math.inf
+    for s in tests:
+        means = {e.method: e.mean for e in s.entries if e.n}
+        if s.chance is None or other not in means or method not in means:
+            return 0.0
+        room = means[method] - s.chance.mean
+        least = min(least, (means[other] - s.chance.mean) / room if abs(room) > 1e-9 else 0.0)
+    return least
 
 
 def _explain_command(run: Run, model: str, method: str) -> str:
