@@ -464,7 +464,7 @@ def _findings(
     own = {(t, m): trained[TRIALS[t].course, m] for t, m in tried if TRIALS[t].file}
     missing = [name for name, t in TRIALS.items() if t.course in parts and name not in trials]
     lead = (
-        f"{len(trained)} models trained on "
+        f"{len(trained)} model{'s' * (len(trained) > 1)} trained on "
         f"{', '.join(f'{name} ({s.train.name})' for name, s in parts.items())}; "
         f"tried on {', '.join(trials)}; scale {scale}."
     )
