@@ -358,7 +358,8 @@ class Norms:
             "of the embeddings."
         )
         return (
-            f" The paper's figure for attention on Article ({paper:.1%}) {', and '.join(told)}."
+            f" The paper's figure for attention on Article ({paper:.1%}, give or take "
+            f"{LIKE_THE_PAPER * spread:.1%}: two standard deviations) {', and '.join(told)}."
             + (decides if scale_decides else "")
         )
 
