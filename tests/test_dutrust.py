@@ -310,7 +310,9 @@ def small(monkeypatch: pytest.MonkeyPatch, encoder_folder: Path) -> None:
 def test_the_whole_is_done_once_and_told_on_a_page(
     small: None, given: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    chosen = Dutrust(courses=("sentences", "reviews"))
+    chosen = Dutrust(courses=("sentences", "reviews"), methods="attention, lime(samples=30)")
+    with pytest.raises(PluginError, match="attention"):
+        recipes.make("dutrust(methods=atention)")
     seen: list[Any] = []
     settings: Any = {"scale": "smoke", "data": given, "seed": 0, "workers": 1}
     found = chosen.run(tmp_path / "run", **settings, watch=seen.append)

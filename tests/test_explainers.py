@@ -361,6 +361,7 @@ def test_methods_list_what_they_need() -> None:
         "occlusion": "Classifier",
         "random_scores": "Classifier",
         "rationale": "Selective",
+        "search": "Classifier",
         "smooth_grad": "Differentiable",
     }
 

@@ -20,6 +20,7 @@ import veracity
 from conftest import words
 from veracity.core.classifiers import Differentiable, abilities
 from veracity.core.errors import ModelError
+from veracity.core.examples import Dataset, Example
 from veracity.core.inputs import Hiding, Text
 from veracity.explainers import explainers
 from veracity.models import load_model
@@ -305,9 +306,14 @@ def test_texts_beyond_the_limit_are_told(folders: Any, loaded: Any, tmp_path: Pa
         known = words("great " * read)
         assert len(model._ids(known)) <= model.longest < len(model._ids(words("great " * 50))) + 1
         assert model.words_read([known]) == [read]
-        with pytest.warns(UserWarning, match=f"1 of 2 texts to their end: {50 - read} words"):
-            found = veracity.explain(model, [TEXTS[0], long], "occlusion")[1]
+        whole, found = veracity.explain(model, [TEXTS[0], long], "occlusion")
+        assert "unread" not in whole.notes and found.notes["unread"] == 50 - read
         assert not found.scores[read:].any()
+    data = Dataset("d", model.labels, (Example("0", long, 0), Example("1", TEXTS[0], 1)))
+    (said,) = veracity.audit(
+        model, data, "occlusion", "erasure", out=tmp_path / "run"
+    ).conclusions.models
+    assert f"1 of the texts to their end: {50 - read} words" in said.health.summary
 
 
 def test_labels_that_do_not_exclude_each_other_are_asked_one_by_one(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ from ..results.guarantees import reliance as reliance_on
 from ..results.run import Run, is_whole, slug
 from ..results.standings import Standing
 from ..results.verdicts import Conclusions, Verdict, conclude
-from .explaining import Target, check_ability, explain, wanted_target, warn_of_cuts
+from .explaining import Target, check_ability, explain, wanted_target, words_unread
 from .jobs import PART, Progress, Work, batches_of, carry_out, part_of
 from .labels import fit_labels
 from .learning import Lesson, check_lesson, lessons_on
@@ -344,8 +344,6 @@ def _prepared(
 ) -> _Prepared:
     models = _models(model)
     fitted = fit_labels(load_data(data), models)
-    for name, each in models.items():
-        warn_of_cuts(name, each, [e.input for e in fitted])
     explainers, skipped, lessons = _explainers(methods, models, train, seed, profile, questions)
     tests = _with_checks(_metrics(metrics, fitted, profile), fitted)
     ceilings = _ceilings(explainers, tests, models) if extras else []
@@ -422,7 +420,9 @@ def known_answers(model: Classifier, texts: Sequence[Text]) -> list[list[float]]
 def _described(model: Classifier, data: Dataset) -> dict[str, Any]:
     """What a resumed run must find again, down to the answers to a few of the texts."""
     identity = getattr(model, "identity", None)
+    unread = [n for n in words_unread(model, [e.input for e in data]) if n]
     return {
+        "unread": {"texts": len(unread), "words": sum(unread)},
         "answers": known_answers(model, [e.input for e in data]),
         "identity": identity() if identity else f"{type(model).__module__}.{type(model).__name__}",
         "labels": list(model.labels),

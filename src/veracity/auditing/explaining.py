@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import operator
-import warnings
 from collections.abc import Sequence
 from typing import Any, SupportsIndex
 
@@ -42,7 +41,8 @@ def explain(
 ) -> list[Attribution]:
     """One method's explanations of texts; the same text always gets the same explanation.
 
-    `train` is what methods that learn learn from; by default what the model was trained on.
+    `train` is what methods that learn learn from; by default what the model was trained on. An
+    explanation's notes say how many words the model did not read (`unread`), if there are any.
     """
     loaded = load_model(model)
     explainer = known_explainers.make(method)
@@ -52,7 +52,6 @@ def explain(
     if not inputs:
         return []
     wanted = wanted_target(target, loaded.labels)
-    warn_of_cuts("the model", loaded, inputs)
     explainer = taught(explainer, loaded, train, seed=seed)
     if target == "gold":
         raise DataError(
@@ -60,7 +59,12 @@ def explain(
         )
     answers = probabilities(loaded, inputs)
     targets = chosen_targets(wanted, answers, [0] * len(inputs))
-    return attributions(explainer, loaded, inputs, targets, [t.text for t in inputs], seed)
+    found = attributions(explainer, loaded, inputs, targets, [t.text for t in inputs], seed)
+    unread = words_unread(loaded, inputs)
+    return [
+        dataclasses.replace(one, notes={**one.notes, "unread": float(words)}) if words else one
+        for one, words in zip(found, unread, strict=True)
+    ]
 
 
 def attributions(
@@ -125,18 +129,12 @@ def check_ability(explainer: Explainer, model: Classifier) -> None:
     )
 
 
-def warn_of_cuts(name: str, model: Classifier, inputs: Sequence[Text]) -> None:
-    """Says how much of the texts a model does not read: it decides nothing and scores zero."""
+def words_unread(model: Classifier, inputs: Sequence[Text]) -> list[int]:
+    """How many words of each text stand beyond a model's limit: they decide nothing, score zero."""
     if not isinstance(model, Cutting):
-        return
+        return [0] * len(inputs)
     read = model.words_read(inputs)
-    beyond = [t.n_features - n for t, n in zip(inputs, read, strict=True) if n < t.n_features]
-    if beyond:
-        warnings.warn(
-            f"{name} does not read {len(beyond):,} of {len(inputs):,} texts to their end: "
-            f"{sum(beyond):,} words stand beyond its limit, decide nothing and score zero",
-            stacklevel=3,
-        )
+    return [t.n_features - n for t, n in zip(inputs, read, strict=True)]
 
 
 def wanted_target(target: Target, labels: Sequence[str]) -> Target:

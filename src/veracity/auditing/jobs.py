@@ -47,6 +47,9 @@ class Progress:
 PART = 40
 """On so many texts is done what would be too dear on all: second draws, searches for a ceiling."""
 
+LONGEST_SEARCHED = 200
+"""Texts of more words are left out of searches for a ceiling."""
+
 
 def families(data: Dataset) -> dict[str, list[int]]:
     """Places of texts that belong together: an original and all its twins, by a name of theirs."""
@@ -208,6 +211,9 @@ class Work:
 
     def _examples(self, job: _Job) -> list[Example]:
         every = [self.data.examples[i] for i in self.batches[job.batch]]
+        if self._searches(job):
+            # one step of a search asks about every word: longer texts would take hours
+            every = [e for e in every if e.input.n_features <= LONGEST_SEARCHED]
         in_part = job.second or self._searches(job)
         return [e for e in every if e.id in self.part] if in_part else every
 

@@ -20,7 +20,7 @@ from .options import (
     TrainLayout,
 )
 from .reading import FileOptions, ModelOptions, given_texts, part_of, training_data
-from .showing import Bars, finite, print_json, stdout
+from .showing import Bars, finite, print_json, stderr, stdout
 
 if TYPE_CHECKING:
     from ..core.classifiers import Classifier
@@ -89,6 +89,13 @@ def explain(
         return
     found = dict(_explained(loaded, explainer, inputs, wanted, seed, as_json))
     in_order = [(name, *found[i]) for i, (name, _) in enumerate(inputs)]
+    unread = [one.notes["unread"] for _, one, _ in in_order if one.notes.get("unread")]
+    if unread:
+        stderr().print(
+            f"veracity: the model does not read {len(unread):,} of {len(in_order):,} texts to "
+            f"their end: {sum(unread):,.0f} words beyond its limit decide nothing and score zero",
+            markup=False,
+        )
     if html is not None:
         from ..models import model_name
         from ..reports.explanations import Explanation, write_explanations

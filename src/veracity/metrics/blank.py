@@ -25,7 +25,8 @@ class Blank(Metric):
     quantities: ClassVar[Mapping[str, Quantity]] = {
         "moved": Quantity(
             "half the sum of the changes of all probabilities when every word is hidden, by "
-            "the way of hiding that moves them most"
+            "the way of hiding that moves them most",
+            headline=True,
         ),
         "changed": Quantity("whether the answer is another one then", share=True),
         "label": Quantity("the label answered with every word deleted"),

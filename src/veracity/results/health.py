@@ -45,6 +45,9 @@ class Health:
     blank_label: str = ""
     """What it answers with every word deleted."""
     blank_probability: float | None = None
+    unread_texts: int = 0
+    unread_words: int = 0
+    """In so many texts so many words stand beyond what it reads."""
     moved: float | None = None
     """How far answers move on average when every word is hidden; None in older runs."""
 
@@ -64,6 +67,11 @@ class Health:
                 f"With every word hidden it answers {self.blank_label} "
                 f"({self.blank_probability:.2f}), and its answers move by {_small(self.moved)} on "
                 "average (1 is as far as can be)."
+            )
+        if self.unread_texts:
+            said.append(
+                f"It does not read {self.unread_texts:,} of the texts to their end: "
+                f"{self.unread_words:,} words beyond its limit decide nothing and score zero."
             )
         return " ".join(said)
 
@@ -142,11 +150,14 @@ def health(run: Run, model: str) -> Health:
     said = np.array([int(np.argmax(answers[name])) for name in ids], dtype=np.int64)
     blank = run.summaries().get(model, {}).get("", {}).get("blank", {})
     blanks = run.model_scores(model, "blank", "label")
+    unread = run.asked["models"][model].get("unread", {})
     found = Health(
         model=model,
         texts=len(ids),
         moved=blank.get("moved"),
         blank_probability=blank.get("probability"),
+        unread_texts=int(unread.get("texts", 0)),
+        unread_words=int(unread.get("words", 0)),
         blank_label=labels[int(np.bincount(blanks.astype(np.int64)).argmax())]
         if len(blanks)
         else "",

@@ -394,17 +394,16 @@ def _recommended(
 
 def _best_overall(model: str, advised: Sequence[Verdict], costs: Costs) -> str:
     """The method that is best or tied for most purposes, those first that tell whether it is true
-    of the model; then the one most often best; then the quicker one."""
+    of the model; then the one most often best; then the one that asks less."""
     methods = {m for v in advised if v.use for m in (v.use, *v.tied)}
 
     def rank(method: str) -> tuple[int, int, int, float, str]:
-        cost = costs.get((model, method))
         fits = [v for v in advised if method in (v.use, *v.tied)]
         return (
             -sum(v.quality == "faithfulness" for v in fits),
             -len(fits),
             -sum(method == v.use for v in advised),
-            0.0 if cost is None else cost.seconds / cost.examples,
+            _questions(method, model, costs),
             method,
         )
 

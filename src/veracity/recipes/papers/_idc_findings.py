@@ -195,8 +195,8 @@ def method_table(
         f"the model gets right ({texts['cnn']:,} of the CNN's, {texts['han']:,} of the HAN's in "
         "the first training). First in profile paper: important is what scores more than a "
         "standard deviation above the mean of its text, Grad-CAM and saliency are taken at the "
-        "embeddings; then as recommended: from 0.3 of a text's highest score on, Grad-CAM in the "
-        "filters' maps, saliency by the gradient alone. "
+        "embeddings; then as recommended (rec.): from 0.3 of a text's highest score on, "
+        "Grad-CAM in the filters' maps, saliency by the gradient alone. "
         + (
             f"Means over {len(trainings)} trainings of both models, the truth learnt anew from "
             "each, with intervals over trainings; what is beyond the paper was done once, with "
@@ -206,7 +206,7 @@ def method_table(
         ),
         (
             "method",
-            *(f"{name}{', recommended' * (r == MAIN)}" for r in READINGS for name in FIGURES),
+            *(f"{'rec. ' * (r == MAIN)}{name}" for r in READINGS for name in FIGURES),
         ),
         tuple((name, tuple(row)) for name, row in rows),
     )

@@ -18,12 +18,13 @@ from ...changes import attacked
 from ...core.errors import DataError
 from ...core.examples import Dataset, Example
 from ...core.inputs import Text
-from ...core.plugins import parse_spec
+from ...core.plugins import parse_spec, split_specs
 from ...data import Splits, load_data, sampled, split
 from ...data.lexicon import own_lexicon
 from ...data.splits import normalised
 from ...engine.asking import probabilities
 from ...engine.executors import tell
+from ...explainers import explainers
 from ...models import load_model
 from ...models.architectures import architectures
 from ...results.findings import Findings
@@ -93,15 +94,20 @@ class Dutrust(Recipe):
     """Which of the three to do: chinese, sentences (English), reviews (English, long)."""
     models: tuple[str, ...] = tuple(show.NAMES)
     """Which models to train: lstm takes minutes, encoder and knowing most of the time."""
+    methods: str = ""
+    """Which methods to try, such as 'attention, lime(samples=300)'; by default the scale's."""
 
     def __post_init__(self) -> None:
+        for spec in split_specs(self.methods):
+            explainers.make(spec)  # what is misspelt is told before anything else
         if not self.models or not set(self.models) <= set(show.NAMES):
             raise ValueError(f"expected models among {', '.join(show.NAMES)}; got {self.models}")
         if not self.courses or not set(self.courses) <= set(COURSES):
             raise ValueError(f"expected courses among {', '.join(COURSES)}; got {self.courses}")
 
     def found(self, order: Order) -> Findings:
-        sizes, seed = order.sizes, order.seed
+        sizes, seed = dict(order.sizes), order.seed
+        sizes["methods"] = split_specs(self.methods) or sizes["methods"]
         given = None if order.data is None else Path(order.data)
         if given is not None and not given.is_dir():
             raise DataError(
@@ -458,7 +464,7 @@ def _findings(
     own = {(t, m): trained[TRIALS[t].course, m] for t, m in tried if TRIALS[t].file}
     missing = [name for name, t in TRIALS.items() if t.course in parts and name not in trials]
     lead = (
-        f"{len(trained)} models trained on "
+        f"{len(trained)} model{'s' * (len(trained) > 1)} trained on "
         f"{', '.join(f'{name} ({s.train.name})' for name, s in parts.items())}; "
         f"tried on {', '.join(trials)}; scale {scale}."
     )
