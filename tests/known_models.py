@@ -17,7 +17,7 @@ FILLERS = ("the", "film", "with", "a", "plot", "and", "cast", "scene", "story", 
 LENGTH = 7
 """Short enough for every set of words to be asked about: methods and searches make no error."""
 
-Formula = Callable[[Sequence[str]], Sequence[float] | FloatArray]
+Formula = Callable[[Sequence[str]], Sequence[float]]
 """From the words of a text to a logit for each label."""
 
 
@@ -181,7 +181,8 @@ def topics(
             if word[:7] in place:
                 # words differ a little, so that no two answers tie
                 logits[place[word[:7]]] += 1.2 + 0.1 * (ord(word[-1]) - ord("a"))
-        return (logits[list(order)] if len(order) else logits).tolist()
+        found: list[float] = (logits[list(order)] if len(order) else logits).tolist()
+        return found
 
     return Known(formula, names), dataset(rows, names)
 
