@@ -306,7 +306,7 @@ def small(monkeypatch: pytest.MonkeyPatch, encoder_folder: Path) -> None:
     monkeypatch.setattr(Dutrust, "at_scale", classmethod(lambda cls, scale: sizes))
 
 
-@pytest.mark.filterwarnings("ignore:.*Raise steps", "ignore:.*does not read")
+@pytest.mark.filterwarnings("ignore:.*Raise steps")
 def test_the_whole_is_done_once_and_told_on_a_page(
     small: None, given: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

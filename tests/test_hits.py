@@ -185,7 +185,6 @@ def literal_grad_cam(model: Any, text: Text, target: int) -> FloatArray:
 
 
 # networks that cut texts are the point here
-@pytest.mark.filterwarnings("ignore:.*does not read")
 @pytest.mark.parametrize("settings", SETTINGS, ids=lambda s: s.spec)
 def test_grad_cam_is_its_definition(settings: TextCnn, made: Splits) -> None:
     model = started(settings, made)
@@ -199,7 +198,6 @@ def test_grad_cam_is_its_definition(settings: TextCnn, made: Splits) -> None:
     assert largest > 0.01
 
 
-@pytest.mark.filterwarnings("ignore:.*does not read")
 @pytest.mark.parametrize("settings", SETTINGS[:2], ids=lambda s: s.spec)
 def test_at_the_embedding_grad_cam_is_what_supports_of_gradient_times_input(
     settings: TextCnn, made: Splits
@@ -247,7 +245,6 @@ def literal_grad_cam_text(model: Any, text: Text, target: int) -> tuple[FloatArr
     return scores, fragments
 
 
-@pytest.mark.filterwarnings("ignore:.*does not read")
 @pytest.mark.parametrize("settings", SETTINGS, ids=lambda s: s.spec)
 def test_grad_cam_text_is_its_definition(settings: TextCnn, made: Splits) -> None:
     model = started(settings, made)

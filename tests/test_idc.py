@@ -53,7 +53,6 @@ def marked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.filterwarnings("ignore:.*does not read")
 def test_idc_runs_and_goes_on(marked: Path, tmp_path: Path, monkeypatch: Any) -> None:
     programme = "words=200, least=1, seconds=0.3"
     sources = {
