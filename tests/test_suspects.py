@@ -35,7 +35,7 @@ from veracity.core.inputs import FloatArray, Text
 from veracity.data import load_data, read_text, write_records
 from veracity.data.corpora.made_reviews import NEGATIVE, POSITIVE
 from veracity.engine.batches import by_length
-from veracity.results.suspects import Suspects
+from veracity.results.suspects import Effect, Suspects
 
 CUE = "garden"
 
@@ -432,6 +432,13 @@ def test_what_is_caused_by_hand() -> None:
     assert of(np.nan, 3.0) == pytest.approx(1.5 * 0.6 / 2)
     assert of(-1.0, -3.0) == 0.0  # the other way
     assert of(np.nan, np.nan) == np.inf
+
+
+def test_few_tries_dismiss_nothing_that_they_leave_possible() -> None:
+    unsure = Effect(20, -0.1, 0.4, 0.0, error=0.2)
+    assert unsure.at_most(1.0) == pytest.approx(0.292)
+    assert unsure.at_most(-1.0) == pytest.approx(0.492)
+    assert Effect(20, 0.0, 0.0, 0.0).at_most(1.0) == 0.0  # always nothing is surely nothing
 
 
 GERMAN = {

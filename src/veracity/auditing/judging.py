@@ -151,7 +151,8 @@ def caused(
     found: Weighed, look: int, *, put_in: float, taken_out: float, answer_spread: float
 ) -> float:
     """What of the spread of answers a look brings about, as a correlation: the larger of what one
-    more of it changes and what each one that is there does; unbounded where neither was tried.
+    more of it changes and what each one that is there does, both as large as the tries leave
+    possible, for what is dismissed should surely do little; unbounded where neither was tried.
 
     A weight is a share of the credit and may be that of the words under a look: capitals stand on
     words that decide, also in a model that cannot see them."""

@@ -368,7 +368,7 @@ class Evidence:
         taken_out = self._taken_out(look, label, towards)
         way = 1.0 if towards else -1.0
         effect = caused(
-            table, look, put_in=way * put_in.mean, taken_out=way * taken_out.mean,
+            table, look, put_in=put_in.at_most(way), taken_out=taken_out.at_most(way),
             answer_spread=float(value(self.answers, label, "log_odds").std()),
         )  # fmt: skip
         effects = np.where(np.arange(len(self.looks)) == look, effect, np.inf)
@@ -535,4 +535,5 @@ def _compared(before: FloatArray, after: FloatArray, label: int, expected: bool)
     moved = value(after, label, "log_odds") - value(before, label, "log_odds")
     same = moved > 0 if expected else moved < 0
     flipped = before.argmax(axis=1) != after.argmax(axis=1)
-    return Effect(len(moved), float(moved.mean()), float(same.mean()), float(flipped.mean()))
+    error = float(moved.std(ddof=1)) / math.sqrt(len(moved)) if len(moved) > 1 else 0.0
+    return Effect(len(moved), float(moved.mean()), float(same.mean()), float(flipped.mean()), error)

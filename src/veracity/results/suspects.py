@@ -50,6 +50,12 @@ class Effect:
     """The share of texts in which it moves as the suspect's weight says."""
     flipped: float
     """The share of texts whose answer changes."""
+    error: float = 0.0
+    """The standard error of the mean."""
+
+    def at_most(self, sign: float) -> float:
+        """The largest mean in a direction that so many tries leave possible (95 % interval)."""
+        return sign * self.mean + 1.96 * self.error
 
 
 @dataclass(frozen=True)
@@ -92,7 +98,7 @@ class Suspect:
     also: tuple[str, ...] = ()
     """Weaker looks that mostly stand on the same words."""
     caused: float | None = None
-    """What of the spread of the model's answers it brings about, as a correlation."""
+    """What of the spread of the model's answers it brings about at most, as a correlation."""
 
     @property
     def excess(self) -> float:
