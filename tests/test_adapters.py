@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import joblib  # type: ignore[import-untyped]
+import joblib
 import numpy as np
 import pytest
 from sklearn.calibration import CalibratedClassifierCV

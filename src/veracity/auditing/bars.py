@@ -69,12 +69,13 @@ def check_bars(bars: Sequence[Bar], metrics: Sequence[str], profile: str = "reco
         if metric.of_model and bar.method:
             raise PluginError(f"{name} is of the model: leave {bar.method}: out of the bar")
         quantity = _quantities(metric).get(bar.quantity, SHARE)
-        if quantity.share and (bar.value < 0 if quantity.better == "lower" else bar.value > 1):
+        least, most = (0, 1) if quantity.share else quantity.bounds or (-math.inf, math.inf)
+        if bar.value < least if quantity.better == "lower" else bar.value > most:
             wanted = "at most" if quantity.better == "lower" else "at least"
-            percent = f". Did you mean {bar.value / 100:g}?" if 1 < bar.value <= 100 else ""
+            percent = f". Did you mean {bar.value / 100:g}?" if 2 <= bar.value <= 100 else ""
             raise PluginError(
-                f"nothing can reach {name} of {wanted} {bar.value:g}: it is a share, between 0 and "
-                f"1{percent}"
+                f"nothing can reach {name} of {wanted} {bar.value:g}: it lies between {least} and "
+                f"{most}{percent}"
             )
 
 

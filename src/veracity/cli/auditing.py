@@ -131,7 +131,7 @@ def audit(
             profile=profile,
             questions=questions,
             redo=redo or (),
-            sources={name: service.source(source) for name, source in names.items()},
+            sources={n: service.source(source, file.labels) for n, source in names.items()},
             command=typed_command(),
             watch=lambda progress: shown.watch("audit", progress),
             tell_plan=tell_plan,
@@ -141,6 +141,8 @@ def audit(
         # links to those pages
         report = write_report(result.run, conclusions=said)
     failures = missed(result.standings, bars, result.run.summaries())
+    if bars and result.run.partial is not None:
+        failures.append("expected all texts for a bar; the budget held only part of them")
     tell_audit(result, report, as_json, failures, pages)
     if failures:
         raise typer.Exit(FAILED_BAR)

@@ -27,7 +27,7 @@ from .options import (
     SkipBad,
     Timeout,
 )
-from .showing import without_secrets
+from .showing import without_secrets, without_token
 
 if TYPE_CHECKING:
     from ..auditing.learning import Reading
@@ -80,10 +80,14 @@ class ModelOptions:
     batch_size: BatchSize = 32
     header: Header = None
 
-    def source(self, source: str) -> str:
+    def source(self, source: str, labels: str = "") -> str:
         """A model as another command would name it, without what opens it."""
-        trusted = " --allow-unpickle" if self.allow_unpickle else ""
-        return f"{shlex.quote(without_secrets(source))}{trusted}"
+        words = [without_secrets(source)]
+        words += ["--allow-unpickle"] if self.allow_unpickle else []
+        words += ["--labels", labels] if labels else []
+        for header in self.header or []:
+            words += ["--header", without_token(header)]
+        return shlex.join(words)
 
     def model(self, source: str, labels: str, *, cache: Path | None = None) -> Classifier:
         from ..models import load_model

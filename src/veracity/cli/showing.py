@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 def stderr() -> Console:
     from rich.console import Console
 
-    return Console(stderr=True, highlight=False)
+    return Console(stderr=True, highlight=False, emoji=False)
 
 
 def stdout() -> Console:
     from rich.console import Console
 
-    return Console(highlight=False)
+    return Console(highlight=False, emoji=False)
 
 
 def print_json(content: Any) -> None:
@@ -180,14 +180,22 @@ def typed_command() -> str:
 
     if Path(sys.argv[0]).stem not in ("veracity", "__main__"):
         return ""
-    hidden = False
     words = ["veracity"]
-    for word in sys.argv[1:]:
-        words.append("…" if hidden else without_secrets(word))
-        hidden = word.startswith("--header")
-        if hidden and "=" in word:
-            words[-1], hidden = f"{word.split('=')[0]}=…", False
+    for before, word in zip(sys.argv, sys.argv[1:], strict=False):
+        if before == "--header":
+            words.append(without_token(word))
+        elif word.startswith("--header="):
+            words.append(f"--header={without_token(word.removeprefix('--header='))}")
+        else:
+            words.append(without_secrets(word))
     return shlex.join(words)
+
+
+def without_token(header: str) -> str:
+    """A header as it may be shown: one that names a variable says nothing, and of any other the
+    value is left to a variable."""
+    name, _, value = header.partition(":")
+    return header if "$" in value else f"{name}: $TOKEN"
 
 
 def without_secrets(word: str) -> str:

@@ -61,6 +61,8 @@ class Quantity:
     """True for the one quantity by which this metric ranks methods in a verdict."""
     share: bool = False
     """Whether its mean is a share of texts: one or zero for each, or how likely it is one."""
+    bounds: tuple[float, float] | None = None
+    """What no value lies beyond, where that is known: nor does an interval of the mean."""
     searched: bool = False
     """Whether a search for the most damaging words shows what can be reached."""
 

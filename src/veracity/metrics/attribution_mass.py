@@ -21,7 +21,9 @@ class AttributionMass(TruthMetric):
     usual_truths: ClassVar[tuple[str, ...]] = (*TruthMetric.usual_truths, DECOY)
     counts_unmarked: ClassVar[bool] = True
     quantities: ClassVar[Mapping[str, Quantity]] = {
-        "mass": Quantity("share of absolute scores on the known words (Attr%)", "higher", True),
+        "mass": Quantity(
+            "share of absolute scores on the known words (Attr%)", "higher", True, bounds=(0, 1)
+        ),
         "share": Quantity("share of words that are known: what a random map gets"),
     }
 

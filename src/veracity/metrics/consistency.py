@@ -32,9 +32,12 @@ class Consistency(Metric):
             "depths (MAP)",
             "higher",
             True,
+            bounds=(0, 1),
         ),
         "shared": Quantity(
-            "share of a twin's top words that are among its original's top words", "higher"
+            "share of a twin's top words that are among its original's top words",
+            "higher",
+            bounds=(0, 1),
         ),
     }
 

@@ -27,10 +27,13 @@ class Deletion(HidingMetric):
             "mean probability of the explained label while words go, the most important first",
             "lower",
             True,
+            bounds=(0, 1),
             searched=True,
         ),
         "insertion_area": Quantity(
-            "mean probability of the label while words come, the most important first", "higher"
+            "mean probability of the label while words come, the most important first",
+            "higher",
+            bounds=(0, 1),
         ),
         "rise": Quantity(
             "share of texts whose probability rises without the least important words",

@@ -29,16 +29,23 @@ class Erasure(HidingMetric):
             "averaged over several ratios",
             "higher",
             True,
+            bounds=(-1, 1),
             searched=True,
         ),
         "aopc_sufficiency": Quantity(
             "fall of the probability when only the top words are kept, averaged over ratios",
             "lower",
+            bounds=(-1, 1),
         ),
         "compactness": Quantity(
-            "fall of the probability without the top words", "higher", searched=True
+            "fall of the probability without the top words",
+            "higher",
+            bounds=(-1, 1),
+            searched=True,
         ),
-        "sufficiency": Quantity("fall of the probability with the top words alone", "lower"),
+        "sufficiency": Quantity(
+            "fall of the probability with the top words alone", "lower", bounds=(-1, 1)
+        ),
         "new_p": Quantity(
             "how often the top words alone keep the prediction and the rest loses it",
             "higher",

@@ -20,9 +20,13 @@ class FeatureOverlap(TruthMetric):
 
     purpose: ClassVar[str] = "point at the words known to matter"
     quantities: ClassVar[Mapping[str, Quantity]] = {
-        "f1": Quantity("F1 of the top words against the best truth set", "higher", True),
-        "precision": Quantity("share of the top words that are known to matter", "higher"),
-        "recall": Quantity("share of the known words among the top words", "higher"),
+        "f1": Quantity(
+            "F1 of the top words against the best truth set", "higher", True, bounds=(0, 1)
+        ),
+        "precision": Quantity(
+            "share of the top words that are known to matter", "higher", bounds=(0, 1)
+        ),
+        "recall": Quantity("share of the known words among the top words", "higher", bounds=(0, 1)),
     }
 
     profiles: ClassVar[Profiles] = {"released": {"allow_union": True, "no_overlap": "empty"}}

@@ -36,8 +36,9 @@ class Movement(Metric):
             "share of the words that turned a twin's answer that are among as many top words",
             "higher",
             True,
+            bounds=(0, 1),
         ),
-        "mass": Quantity("share of absolute scores on these words", "higher"),
+        "mass": Quantity("share of absolute scores on these words", "higher", bounds=(0, 1)),
         "share": Quantity("share of a twin's words that were changed: what a random map gets"),
     }
 

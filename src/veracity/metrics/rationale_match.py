@@ -21,14 +21,20 @@ class RationaleMatch(TruthMetric):
     usual_truths: ClassVar[tuple[str, ...]] = ("rationale",)
     quantities: ClassVar[Mapping[str, Quantity]] = {
         "average_precision": Quantity(
-            "average precision of the scores against the marked words", "higher", True
+            "average precision of the scores against the marked words",
+            "higher",
+            True,
+            bounds=(0, 1),
         ),
         "auprc": Quantity(
-            "area under the curve of precision over recall, by trapezoids as in ERASER", "higher"
+            "area under the curve of precision over recall, by trapezoids as in ERASER",
+            "higher",
+            bounds=(0, 1),
         ),
         "iou_f1": Quantity(
             "F1 of phrases: runs of top words that are, by half or more, runs of marked words",
             "higher",
+            bounds=(0, 1),
         ),
         "share": Quantity(
             "share of words that are marked: about the average precision of a random map"

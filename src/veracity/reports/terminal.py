@@ -75,7 +75,9 @@ def _shade(strength: float) -> Style:
 
 SIGN_OF = {"like chance": "≈", "below chance": "▽", "too few texts": "?"}
 
-KEY = "* best   ~ not told apart from the best   ≈ no better than chance   ? too few texts to tell"
+KEY = (
+    "* best   ~ not told apart from the best   ≈ like chance   ▽ below it   ? too few texts to tell"
+)
 
 
 def print_conclusions(console: Console, run: Run, said: Conclusions) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..core.examples import UNLABELLED
-from ..core.inputs import IntArray
+from ..core.inputs import FloatArray, IntArray
 from .run import Run
 from .statistics import share_interval
 
@@ -18,6 +19,12 @@ STILL = 0.01
 
 SHUFFLES = 1999
 LEVEL = 0.05
+
+RESTLESS = 1e-3
+"""Answers to one text that differ by more are the model's own noise, no rounding."""
+
+SELDOM = 5
+"""Fewer texts with an answer tell nothing of it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +52,12 @@ class Health:
     blank_label: str = ""
     """What it answers with every word deleted."""
     blank_probability: float | None = None
+    blank_changed: float | None = None
+    """The share of texts that it answers otherwise than a text with every word hidden."""
+    restless: float = 0.0
+    """By how much its answers to the same text differ, asked twice."""
+    rare: tuple[tuple[str, int], ...] = ()
+    """Labels that it answers so seldom that nothing is learnt of such answers."""
     unread_texts: int = 0
     unread_words: int = 0
     """In so many texts so many words stand beyond what it reads."""
@@ -67,6 +80,11 @@ class Health:
                 f"With every word hidden it answers {self.blank_label} "
                 f"({self.blank_probability:.2f}), and its answers move by {_small(self.moved)} on "
                 "average (1 is as far as can be)."
+            )
+        if self.blank_changed is not None:
+            said.append(
+                f"{100 * self.blank_changed:.0f} % of the texts get another answer than a text "
+                "with every word hidden: only these can change it."
             )
         if self.unread_texts:
             said.append(
@@ -108,7 +126,8 @@ class Health:
         """What is wrong and what to do; empty where nothing is."""
         if self.order:
             return (
-                f"{self.wrong}. If that is so, say --labels {','.join(self.order)} (labels=… in "
+                f"{self.wrong}. If that is so, say --labels "
+                f"{shlex.quote(','.join(self.order))} (labels=… in "
                 "Python) and audit again"
             )
         if self.moved is not None and self.moved < STILL:
@@ -122,6 +141,26 @@ class Health:
                 "before explaining it"
             )
         return ""
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """What a reader must know beside any recommendation."""
+        if self.fault:
+            return ()
+        found = [self.caution] if self.caution else []
+        if self.restless > RESTLESS:
+            found.append(
+                f"asked twice about the same texts, the model answers otherwise (by up to "
+                f"{self.restless:.2g}): what methods find may be its own noise. Make it answer the "
+                "same each time"
+            )
+        for label, count in self.rare:
+            texts = "text is" if count == 1 else "texts are"
+            found.append(
+                f"only {count} of the {self.texts} {texts} answered {label}: this audit says "
+                "nothing of explanations of that answer. Bring more such texts"
+            )
+        return tuple(found)
 
     @property
     def caution(self) -> str:
@@ -156,6 +195,9 @@ def health(run: Run, model: str) -> Health:
         texts=len(ids),
         moved=blank.get("moved"),
         blank_probability=blank.get("probability"),
+        blank_changed=blank.get("changed"),
+        restless=_restless(run, model, list(gold_of), answers),
+        rare=_rare(said, labels),
         unread_texts=int(unread.get("texts", 0)),
         unread_words=int(unread.get("words", 0)),
         blank_label=labels[int(np.bincount(blanks.astype(np.int64)).argmax())]
@@ -195,6 +237,29 @@ def judged(
         order=tuple(labels[i] for i in order),
         order_accuracy=order_accuracy,
     )
+
+
+def _restless(run: Run, model: str, ids: Sequence[str], answers: Mapping[str, FloatArray]) -> float:
+    """The largest difference between two answers to one text: a few were asked at the start."""
+    before = run.asked["models"][model].get("answers", [])
+    step = max(1, len(ids) // len(before)) if before else 1
+    again = [answers.get(name) for name in ids[::step][: len(before)]]
+    return max(
+        (
+            float(np.abs(np.asarray(one) - other).max())
+            for one, other in zip(before, again, strict=False)
+            if other is not None and len(one) == len(other)
+        ),
+        default=0.0,
+    )
+
+
+def _rare(said: IntArray, labels: Sequence[str]) -> tuple[tuple[str, int], ...]:
+    """Labels answered to fewer than a few texts, where the others are answered to many."""
+    if len(said) < SELDOM * 4 * len(labels):
+        return ()
+    counts = np.bincount(said, minlength=len(labels))
+    return tuple((name, int(n)) for name, n in zip(labels, counts, strict=True) if 0 < n < SELDOM)
 
 
 def against_dealt(gold: IntArray, said: IntArray) -> tuple[float, float]:

@@ -98,7 +98,8 @@ class Run:
         changed = [
             k for k in ("dataset", "seed", "batch_size", "target") if before.asked[k] != now[k]
         ]
-        if not _same_models(before.asked["models"], now["models"]):
+        same_texts = before.asked["dataset"] == now["dataset"]
+        if not _same_models(before.asked["models"], now["models"], answers=same_texts):
             changed.append("model")
         learnt, learns = before.asked.get("train", {}), now.get("train", {})
         if any(
@@ -345,6 +346,11 @@ class Run:
         partners = table["partner"].to_pylist() if known else [None] * len(names)
         return {name: partner or name for name, partner in zip(names, partners, strict=True)}
 
+    def median_words(self) -> float:
+        """How many words texts have, half of them fewer."""
+        starts = read_table(self.folder / "examples.parquet", ["starts"])["starts"].to_pylist()
+        return float(np.median([len(s) for s in starts])) if starts else 0.0
+
     def gold(self) -> dict[str, int]:
         """Each example's label, without the texts."""
         table = read_table(self.folder / "examples.parquet", ["example", "label"]).to_pydict()
@@ -481,10 +487,12 @@ def _chosen_anew(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
     return bool(old["whole"] == given) and (not new or any(old[key] != new[key] for key in keys))
 
 
-def _same_models(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+def _same_models(before: Mapping[str, Any], now: Mapping[str, Any], *, answers: bool) -> bool:
     """The same names, identities and, to rounding, the same answers to the same texts."""
     if before.keys() != now.keys():
         return False
+    if not answers:
+        return all(before[m]["identity"] == now[m]["identity"] for m in now)
     return all(
         before[m]["identity"] == now[m]["identity"]
         and np.shape(before[m].get("answers", [])) == np.shape(now[m].get("answers", []))

@@ -88,6 +88,11 @@ class Standing:
     """How words are hidden, where the metric hides any."""
     quality: str = "faithfulness"
 
+    share: bool = False
+    """Whether its mean is a share of texts."""
+    blunt: str = ""
+    """Where random words do nearly what the best found do: both figures; else empty."""
+
     @property
     def chance(self) -> Entry | None:
         return next((e for e in self.entries if e.is_chance), None)
@@ -126,7 +131,32 @@ def standings(run: Run) -> list[Standing]:
         columns = columns_of(run, table, model)
         chance = [e for e in run.explainers if run.asked["explainers"][e].get("baseline")]
         found += _compare(columns, chance)
-    return found
+    return _with_blunt(found, run)
+
+
+LEAST_EFFECT = 0.05
+"""Less than this is done by no words at all."""
+
+BLUNT = 0.8
+"""Random words that reach so much of the best that was found do the same."""
+
+
+def _with_blunt(found: list[Standing], run: Run) -> list[Standing]:
+    """Marks the tests by a way of hiding under which it does not matter which words go: random ones
+    make the answer fall, or change, as the best found do."""
+    told: dict[tuple[str, str], str] = {}
+    for s in found:
+        chance = s.chance
+        if s.better != "higher" or s.ceiling is None or chance is None:
+            continue
+        if not s.headline:
+            # of short texts a few random words are most of the words
+            first = run.asked["metrics"][s.metric]["settings"].get("first", math.inf)
+            if not s.share or run.median_words() < 2 * first:
+                continue
+        if s.ceiling > LEAST_EFFECT and chance.on_searched >= BLUNT * s.ceiling:
+            told[s.model, s.where] = f"{chance.on_searched:.3f} against {s.ceiling:.3f}"
+    return [replace(s, blunt=told.get((s.model, s.where), "")) if s.where else s for s in found]
 
 
 def compare(
@@ -332,6 +362,8 @@ def _standing(column: Column, tested: _Tested | None, chance: Sequence[str]) -> 
     sums = np.nansum(values, axis=0)
     means = np.where(defined > 0, sums / np.maximum(defined, 1), np.nan)
     bounds = mean_intervals(values, column.families, share=column.info.get("share", False))
+    if column.info.get("bounds"):
+        bounds = np.clip(bounds, *column.info["bounds"])
     better = column.info["better"]
     direction = -1.0 if better == "lower" else 1.0
     ranked = np.where(np.isnan(means), -np.inf, direction * means)
@@ -400,6 +432,7 @@ def _standing(column: Column, tested: _Tested | None, chance: Sequence[str]) -> 
         searched=len(searched),
         where=column.where,
         quality=column.quality,
+        share=bool(column.info.get("share")),
     )
 
 

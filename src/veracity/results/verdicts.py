@@ -131,6 +131,14 @@ def _verdict(tests: Sequence[Standing], state: Health | None, costs: Costs) -> V
     telling = [s for s in scored if _able(s)]
     if not telling:
         return none(_chance_sentence(scored))
+    blunt = next((s for s in telling if s.blunt), None)
+    if blunt is not None and all(s.blunt for s in telling):
+        return none(
+            "no method is recommended: which words are hidden hardly matters to this model. "
+            f"Random ones do what the best that a search found do ({blunt.blunt}), so it seems to "
+            "go by how many words there are, or by what is no word. Do not show words; look at "
+            "the model."
+        )
     leaders = [_leaders(s) for s in telling]
     common = set.intersection(*leaders)
     everywhere = set.intersection(*(_able(s) for s in telling))
@@ -138,7 +146,7 @@ def _verdict(tests: Sequence[Standing], state: Health | None, costs: Costs) -> V
     candidates = common or everywhere or set.union(*leaders)
     use = min(
         candidates,
-        key=lambda m: (_mean_place(m, telling), _questions(m, first.model, costs), m),
+        key=lambda m: (-_mean_gain(telling, m), _questions(m, first.model, costs), m),
     )
     tied = tuple(m for m in _in_order(telling, common) if m != use)
     disagree = not common and len(telling) > 1
@@ -174,20 +182,23 @@ def _leaders(s: Standing) -> set[str]:
 
 
 def _in_order(tests: Sequence[Standing], methods: set[str]) -> list[str]:
-    return sorted(methods, key=lambda m: (_mean_place(m, tests), m))
+    return sorted(methods, key=lambda m: (-_mean_gain(tests, m), m))
 
 
-def _mean_place(method: str, tests: Sequence[Standing]) -> float:
-    """The mean rank of a method over tests; last where it was not scored. Means that print alike
-    share their rank."""
-    places = []
+def _mean_gain(tests: Sequence[Standing], method: str) -> float:
+    """How near a method comes to the best of each test, from chance or else from the worst, on
+    average; to two digits, so that what hardly differs is a matter of cost."""
+    gains = []
     for s in tests:
-        means = {e.method: round(e.mean, 3) for e in s.entries if e.n}
+        means = {e.method: e.mean for e in s.entries if e.n}
+        if method not in means or s.best is None:
+            gains.append(0.0)
+            continue
         sign = -1 if s.better == "lower" else 1
-        own = means.get(method)
-        ahead = [m for m in means.values() if own is None or sign * m > sign * own]
-        places.append(len(ahead))
-    return sum(places) / len(places)
+        least = s.chance.mean if s.chance else min(means.values(), key=lambda m: sign * m)
+        room = s.best.mean - least
+        gains.append((means[method] - least) / room if abs(room) > 1e-9 else 1.0)
+    return round(sum(gains) / len(gains), 2)
 
 
 def _chance_sentence(tests: Sequence[Standing]) -> str:
@@ -196,15 +207,23 @@ def _chance_sentence(tests: Sequence[Standing]) -> str:
     few = [s for s in tests if s.best is not None and not s.best.could_beat_chance]
     if few:
         k = max(s.chance_comparisons for s in few)
+        if best.off_chance == 0 and best.n >= texts_needed(k):
+            return (
+                "no method is recommended: every method scores as random scores do on all "
+                f"{best.n} texts, so it makes no difference which words are hidden. More texts "
+                "will not help; look at the model."
+            )
         if best.n >= texts_needed(k):
             return (
                 f"nothing can be said: {best.method}, the best, scores otherwise than random "
                 f"scores on {best.off_chance} of {best.n} texts only, and {k} comparisons need "
                 f"{texts_needed(k)} such texts. Give more texts, and longer ones{_ahead(few[0])}."
             )
+        many = f"{best.n} text{'s are' if best.n != 1 else ' is'}"
+        scored = f" that could be scored (of {best.n + best.undefined})" if best.undefined else ""
         return (
-            f"{best.n} texts are too few for {k} comparisons with random scores: no result, "
-            f"however clear, could be told from luck. Give at least {texts_needed(k)} texts"
+            f"{many} too few{scored} for {k} comparisons with random scores: no result, however "
+            f"clear, could be told from luck. Give at least {texts_needed(k)} such texts"
             + _ahead(few[0])
             + "."
         )
@@ -337,17 +356,23 @@ def _under(s: Standing) -> str:
 def _recommended(
     run: Run, found: Sequence[Standing], said: Sequence[Verdict], state: Health, costs: Costs
 ) -> Recommendation:
-    repeat = str(run.asked.get("command", "")) or (
-        f"veracity.audit(model, data, out={str(run.folder)!r}) with the same arguments"
-    )
+    repeat = _repeat_command(run)
     if state.fault:
         sentence = f"No method is recommended for {state.model}: {state.fault}."
-        if state.order and run.asked.get("command"):
-            repeat += f" --labels {shlex.quote(','.join(state.order))}  # and another --out"
-        return Recommendation(model=state.model, method=None, sentence=sentence, repeat=repeat)
-    cautions = [state.caution] if state.caution else []
+        again = _repeat_command(run, anew=True, labels=state.order)
+        return Recommendation(model=state.model, method=None, sentence=sentence, repeat=again)
+    cautions = list(state.cautions)
+    if run.partial is not None:
+        cautions.append(
+            f"the budget held {run.partial['texts']:,} of {run.partial['of']:,} texts only: a "
+            "larger --budget goes on from here"
+        )
+    target = _target(run)
+    if target:
+        cautions.append(f"this is told of explanations for {target}, whatever the model answers")
     advised = [v for v in said if v.use]
     if not advised:
+        repeat = _repeat_command(run, anew=True)
         why = said[0].sentence if said else "No test that ranks methods was run."
         return Recommendation(
             model=state.model,
@@ -363,6 +388,9 @@ def _recommended(
         f"Use {_with_questions(method, state.model, costs)} to {listed([v.purpose for v in fits])}."
     )
     sentence += "".join(f" To {v.purpose}, {v.use} does better{_but(v)}." for v in others)
+    equals = set.intersection(*({v.use or "", *v.tied} for v in fits)) - {method}
+    if equals:
+        sentence += f" Not told apart from it here: {listed(sorted(equals))}."
     for v in advised:
         tests = [s for s in found if s.headline and s.purpose == v.purpose and _able(s)]
         if v.disagree:
@@ -418,27 +446,33 @@ def _but(verdict: Verdict) -> str:
 
 
 def _effect(run: Run, found: Sequence[Standing], method: str) -> str:
-    """How often hiding a few words changes the answer, beside random words and the best found."""
-    scored = [
-        (s, e) for s in found if s.name == CHANGED for e in s.entries if e.method == method and e.n
-    ]
-    # where words are hidden so that the method beats chance, if they are anywhere
-    for s, entry in sorted(scored, key=lambda one: one[1].better_than_chance is False)[:1]:
+    """How often hiding a few words changes the answer, beside random words and the best found, for
+    each way of hiding by which it differs."""
+    if _target(run):  # hiding words for another label is not meant to change the answer
+        return ""
+    told: list[str] = []
+    shown: set[str] = set()
+    first, many = FIRST, ""
+    for s in found:
+        entry = next((e for e in s.entries if e.method == method and e.n), None)
+        if s.name != CHANGED or entry is None or _percent(entry.mean) in shown:
+            continue
+        shown.add(_percent(entry.mean))
         first = int(run.asked["metrics"][s.metric]["settings"].get("first", FIRST))
-        many = f"{first} word{'s' if first > 1 else ''}"
-        said = (
-            f"Hiding the {many} that {method} marks changes {_percent(entry.mean)} of the answers"
-            f" ({entry.n} texts, words {s.where})"
-        )
+        many = f"{entry.n} text{'s' if entry.n > 1 else ''}"
+        beside = [f"words {s.where}"]
         if s.chance is not None:
-            said += f"; {many} at random, {_percent(s.chance.mean)}"
+            beside.append(f"{first} at random {_percent(s.chance.mean)}")
         if s.ceiling is not None:
-            said += (
-                f"; on the {s.searched} texts that were searched, the best {first} found change "
-                f"{_percent(s.ceiling)}, {method}'s {_percent(entry.on_searched)}"
+            beside.append(
+                f"on {s.searched} texts searched: the best {first} found {_percent(s.ceiling)}, "
+                f"{method}'s {_percent(entry.on_searched)}"
             )
-        return f"{said}."
-    return ""
+        told.append(f"{_percent(entry.mean)} of the answers ({'; '.join(beside)})")
+    if not told:
+        return ""
+    words = f"{first} words" if first > 1 else "word"
+    return f"Of {many}, hiding the {words} that {method} marks changes {listed(told)}."
 
 
 def _cost_sentence(method: str, cost: Cost) -> str:
@@ -486,9 +520,42 @@ def _least_gain(tests: Sequence[Standing], other: str, method: str) -> float:
 
 def _explain_command(run: Run, model: str, method: str) -> str:
     source = run.asked.get("sources", {}).get(model)
+    target = _target(run)
     if source is None:
-        return f"veracity.explain(model, text, {method!r})"
-    return f"veracity explain {source} 'a text' --method {shlex.quote(method)}"
+        more = f", target={target!r}" if target else ""
+        return f"veracity.explain(model, text, {method!r}{more})"
+    more = f" --target {shlex.quote(target)}" if target else ""
+    return f"veracity explain {source} 'a text' --method {shlex.quote(method)}{more}"
+
+
+def _target(run: Run) -> str:
+    """The label that was explained whatever the answer; empty where it was the answer."""
+    target = run.asked["target"]
+    if target in ("predicted", "gold"):
+        return "" if target == "predicted" else "the right label"
+    return run.labels[int(target)]
+
+
+def _repeat_command(run: Run, *, anew: bool = False, labels: Sequence[str] = ()) -> str:
+    """What makes this audit again; where it must be another one, with a folder of its own, all
+    texts, and the labels in the order that fits."""
+    command = str(run.asked.get("command", ""))
+    if not command:
+        place = f"{run.folder}-again" if anew else str(run.folder)
+        return f"veracity.audit(model, data, out={place!r}) with the same arguments"
+    if not anew:
+        return command
+    words = shlex.split(command)
+    dropped = {"--out", "--limit", "--json", *(("--labels",) if labels else ())}
+    kept: list[str] = []
+    skip = False
+    for word in words:
+        name = word.partition("=")[0]
+        if not skip and name not in dropped:
+            kept.append(word)
+        skip = not skip and word in dropped - {"--json"}
+    more = ["--labels", ",".join(labels)] if labels else []
+    return shlex.join([*kept, *more, "--out", f"{run.folder}-again"])
 
 
 def listed(names: Sequence[str]) -> str:

@@ -66,8 +66,10 @@ class SklearnClassifier:
             # A fresh pipeline shares objects that a loaded one holds twice: hash the loaded form.
             buffer = io.BytesIO()
             _WithoutAddresses(buffer).dump(self.pipeline)
-            copy = pickle.loads(buffer.getvalue())
-            return f"sklearn {joblib.hash(copy, hash_name='sha1')}"
+            copies = [pickle.loads(buffer.getvalue()) for _ in range(2)]
+            one, other = (joblib.hash(copy, hash_name="sha1") for copy in copies)
+            # trees hold bytes that nobody wrote, another each time: their answers identify them
+            return f"sklearn {one if one == other else _steps(self.pipeline)}"
         except Exception:  # holds something that cannot be pickled: its answers must identify it
             return f"sklearn {_steps(self.pipeline)}"
 
@@ -113,7 +115,12 @@ class CountingClassifier(SklearnClassifier):
         rows, columns = zip(*links, strict=True) if links else ((), ())
         shape = (text.n_features, len(known))
         per_word = csr_array((np.ones(len(links)), (rows, columns)), shape=shape)
-        return csr_array(masks.astype(np.float64)) @ per_word
+        counts = csr_array(masks.astype(np.float64)) @ per_word
+        # trees take no wider indices
+        counts.indices, counts.indptr = (
+            a.astype(np.int32) for a in (counts.indices, counts.indptr)
+        )
+        return counts
 
     def _weighed(self, counts: Any) -> Any:
         """What the vectorizer makes of counts."""
@@ -203,7 +210,7 @@ def load_pickled(
 
 def _joblib() -> Any:
     try:
-        import joblib  # type: ignore[import-untyped]
+        import joblib
         import sklearn  # noqa: F401  a pipeline without it is a puzzle of missing modules
     except ModuleNotFoundError as error:
         raise MissingExtra("scikit-learn", "sklearn", "a scikit-learn model") from error
