@@ -21,7 +21,9 @@ from sklearn.svm import LinearSVC
 
 from veracity.core.classifiers import Classifier
 from veracity.core.errors import ModelError
-from veracity.core.inputs import Text
+from veracity.core.inputs import Hiding, Text
+from veracity.engine.asking import masked_probabilities
+from veracity.models import load_model
 from veracity.models.adapters.callables import CallableClassifier, load_callable
 from veracity.models.adapters.sklearn_pipelines import SklearnClassifier, load_pickled
 
@@ -352,3 +354,22 @@ def test_importing_the_adapters_is_light() -> None:
     code = f"import sys, {modules}; print({heavy} or 'light')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "light"
+
+
+@pytest.mark.parametrize("kind", ["RandomForestClassifier", "GradientBoostingClassifier"])
+def test_trees_are_asked_with_words_hidden_and_known_again(kind: str, tmp_path: Path) -> None:
+    from sklearn import ensemble
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.pipeline import make_pipeline
+
+    texts = ["a good film", "a bad film", "good fun", "bad acting"] * 5
+    forest = getattr(ensemble, kind)(n_estimators=5, random_state=0)
+    fitted = make_pipeline(CountVectorizer(), forest).fit(texts, ["pos", "neg"] * 10)
+    joblib.dump(fitted, tmp_path / "forest.joblib")
+    one, two = (load_model(tmp_path / "forest.joblib", allow_unpickle=True) for _ in range(2))
+    text = Text.of_words(["a", "good", "film"])
+    shown = np.array([[True, True, True], [True, False, True]])
+    (found,) = masked_probabilities(one, [text], [shown], Hiding.DELETE)
+    read = fitted.predict_proba(["a good film", "a film"])
+    np.testing.assert_allclose(found, read)
+    assert one.identity() == two.identity()  # type: ignore[attr-defined]

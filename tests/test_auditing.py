@@ -411,7 +411,7 @@ def test_impossible_bars_are_told_before_the_audit(bag: WordWeights, small: Data
 
     for text in ("accuracy=0.8", "occlusion:erasure.compactness=0.1", "feature_overlap.f1=0.2"):
         check(text)
-    with pytest.raises(PluginError, match=r"a share, between 0 and 1. Did you mean 0\.8\?"):
+    with pytest.raises(PluginError, match=r"it lies between 0 and 1. Did you mean 0\.8\?"):
         check("accuracy=80")
     with pytest.raises(PluginError, match=r"did you mean 'erasure\.compactness'"):
         check("compactness=0.2")

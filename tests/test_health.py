@@ -206,7 +206,7 @@ def test_a_model_is_judged_before_its_explanations(
         # hiding the one word that decides leaves an even answer, which is the first label
         standing = next(s for s in found.standings if s.name == "changed")
         assert standing.ceiling == pytest.approx(0.5) and standing.searched == 40
-        assert "the best 5 found change 50 %" in said.recommendation.effect
+        assert "the best 5 found 50 %" in said.recommendation.effect
 
 
 def test_a_run_without_these_tests_still_opens(tmp_path: Path) -> None:
@@ -216,3 +216,99 @@ def test_a_run_without_these_tests_still_opens(tmp_path: Path) -> None:
     state = health(run, run.models[0])
     assert state.moved is None and state.accuracy is not None
     assert isinstance(state, Health) and "With every word hidden" not in state.summary
+
+
+# ---- what strangers ran into ------------------------------------------------------------------
+
+
+class Length(Bag):
+    """Counts words, whichever they are."""
+
+    def probabilities(self, inputs: Sequence[Text]) -> FloatArray:
+        z = np.array([sum(w != "\u2047" for w in t.words) - 11.0 for t in inputs])
+        p = 1 / (1 + np.exp(-z))
+        return np.stack([1 - p, p], axis=1)
+
+
+def made_lengths(n: int) -> Dataset:
+    rng = np.random.default_rng(2)
+    texts = [rng.choice(["a", "film", "so", "long", "day"], int(k)) for k in rng.integers(8, 16, n)]
+    examples = [
+        Example(str(i), Text.of_words(list(t)), int(len(t) > 11)) for i, t in enumerate(texts)
+    ]
+    return Dataset("lengths", ("neg", "pos"), tuple(examples))
+
+
+def test_no_words_are_shown_of_a_model_that_counts_them(tmp_path: Path) -> None:
+    found = audit(
+        Length({}),
+        made_lengths(30),
+        "lime(samples=60), occlusion, random_scores",
+        out=tmp_path / "r",
+    )
+    (said,) = found.conclusions.models
+    assert said.recommendation.method is None
+    assert "which words are hidden" in said.recommendation.sentence
+
+
+class Restless(Bag):
+    """Never answers the same twice."""
+
+    def __init__(self) -> None:
+        super().__init__({"good": 2.0, "bad": -2.0})
+        self.rng = np.random.default_rng(0)
+
+    def probabilities(self, inputs: Sequence[Text]) -> FloatArray:
+        noise = self.rng.normal(0, 0.02, len(inputs))
+        p = np.clip(super().probabilities(inputs)[:, 1] + noise, 0, 1)
+        return np.stack([1 - p, p], axis=1)
+
+
+def test_answers_that_differ_from_time_to_time_are_told(tmp_path: Path) -> None:
+    methods = "occlusion, random_scores"
+    noisy = audit(Restless(), made_data(30), methods, "erasure", out=tmp_path / "a").conclusions
+    assert any("asked twice" in c for c in noisy.models[0].recommendation.cautions)
+    steady = Bag({"good": 2.0, "bad": -2.0})
+    calm = audit(steady, made_data(30), methods, "erasure", out=tmp_path / "b").conclusions
+    assert not calm.models[0].recommendation.cautions
+
+
+def test_answers_too_rare_to_be_explained_are_told(tmp_path: Path) -> None:
+    data = made_data(80)
+    bad = [i for i, e in enumerate(data) if e.label == 0]
+    few = data.select([*bad, 1, 3])  # forty bad ones and two good
+    model = Bag({"good": 2.0, "bad": -2.0})
+    said = audit(model, few, "occlusion, random_scores", "erasure", out=tmp_path / "r").conclusions
+    assert said.models[0].health.rare == (("pos", 2),)
+    assert any(c.startswith("only 2 of the 42") for c in said.models[0].recommendation.cautions)
+
+
+def test_explanations_of_a_label_say_so(tmp_path: Path) -> None:
+    model = Bag({"good": 2.0, "bad": -2.0})
+    found = audit(
+        model, made_data(30), "occlusion, random_scores", out=tmp_path / "r", target="pos"
+    )
+    advice = found.conclusions.models[0].recommendation
+    assert not advice.effect  # what speaks for another label is not meant to change the answer
+    assert any("explanations for pos" in c for c in advice.cautions)
+    assert "target='pos'" in advice.explain
+
+
+@pytest.mark.parametrize(
+    ("typed", "again"),
+    [
+        ("veracity audit m d.csv --limit 8 --out r", "veracity audit m d.csv"),
+        ("veracity audit m d.csv --labels a,b --out=r --json", "veracity audit m d.csv"),
+    ],
+)
+def test_a_command_that_goes_on_can_be_copied(typed: str, again: str, tmp_path: Path) -> None:
+    flipped = audit(
+        Bag({"good": 2.0, "bad": -2.0}),
+        made_data(40, flip=True),
+        "occlusion, random_scores",
+        "erasure",
+        out=tmp_path / "run",
+        command=typed,
+    )
+    advice = flipped.conclusions.models[0].recommendation
+    assert advice.repeat == f"{again} --labels pos,neg --out {tmp_path / 'run'}-again"

@@ -223,7 +223,8 @@ def _chance_sentence(tests: Sequence[Standing]) -> str:
         scored = f" that could be scored (of {best.n + best.undefined})" if best.undefined else ""
         return (
             f"{many} too few{scored} for {k} comparisons with random scores: no result, however "
-            f"clear, could be told from luck. Give at least {texts_needed(k)} such texts"
+            f"clear, could be told from luck. Give at least {texts_needed(k)} "
+            + ("such texts" if scored else "texts")
             + _ahead(few[0])
             + "."
         )

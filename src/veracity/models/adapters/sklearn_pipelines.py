@@ -62,14 +62,15 @@ class SklearnClassifier:
     def identity(self) -> str:
         """The hash of all that was learnt, whichever file it came from."""
         joblib = _joblib()
+        if _has_trees(self.pipeline):
+            # they hold bytes that nobody wrote, others at each load: their answers identify them
+            return f"sklearn {_steps(self.pipeline)}"
         try:
             # A fresh pipeline shares objects that a loaded one holds twice: hash the loaded form.
             buffer = io.BytesIO()
             _WithoutAddresses(buffer).dump(self.pipeline)
-            copies = [pickle.loads(buffer.getvalue()) for _ in range(2)]
-            one, other = (joblib.hash(copy, hash_name="sha1") for copy in copies)
-            # trees hold bytes that nobody wrote, another each time: their answers identify them
-            return f"sklearn {one if one == other else _steps(self.pipeline)}"
+            copy = pickle.loads(buffer.getvalue())
+            return f"sklearn {joblib.hash(copy, hash_name='sha1')}"
         except Exception:  # holds something that cannot be pickled: its answers must identify it
             return f"sklearn {_steps(self.pipeline)}"
 
@@ -221,3 +222,8 @@ def _steps(pipeline: Any) -> str:
     """`TfidfVectorizer + LinearSVC`: more telling than `Pipeline`, shorter than its repr."""
     steps = getattr(pipeline, "steps", None) or [("", pipeline)]
     return " + ".join(type(step).__name__ for _, step in steps)
+
+
+def _has_trees(pipeline: Any) -> bool:
+    steps = getattr(pipeline, "steps", None) or [("", pipeline)]
+    return any(hasattr(step, a) for _, step in steps for a in ("tree_", "estimators_"))
