@@ -16,7 +16,7 @@ help: ## Say what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 demo: $(VENV)/.demo ## Train two models on reviews, audit eight methods, write a report
-	$(BIN)/veracity demo
+	$(BIN)/veracity demo --workers 2
 
 test: $(VENV)/.dev browser ## Run all tests
 	$(PYTEST) -m "not slow"
