@@ -149,21 +149,20 @@ def test_only_what_goes_further_than_warranted_on_its_own_side_counts() -> None:
 
 
 def test_two_of_the_words_most_like_it_tell_what_a_word_may_weigh() -> None:
-    """Eight words on an arc: to each the next ones are nearest."""
-    names = [f"w{i}" for i in range(8)]
-    angles = np.linspace(0, 1.5, 8)
-    arc = np.stack([np.cos(angles), np.sin(angles), np.ones(8)], axis=1)
-    meaning = Meaning(arc / np.sqrt(2), np.ones(8, dtype=np.bool_))
-    words = np.arange(8)
-    values = np.array([3.0, 2.0, 1.0, -1.0, 0.0, 0.0, 9.0, 8.0])
-    told = witnessed(meaning, values, words, np.full(8, 0.1))
+    """Nine words on an arc: the next ones are the nearest."""
+    angles = np.linspace(0, 1.5, 9)
+    arc = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    meaning = Meaning(arc, np.ones(9, dtype=np.bool_))
+    values = np.array([3.0, 2.0, 1.0, -1.0, 0.0, 0.0, 0.0, 9.0, 8.0])
+    told = witnessed(meaning, values, np.arange(9), np.full(9, 0.1))
     assert told[0] == 1.0  # the second of 2, 1, −1, 0, 0
     assert told[1] == 1.0  # the second of 3, 1, −1, 0, 0
-    assert told[7] == 0.1  # 9 alone could be as suspicious: what was warranted stays
-    assert witnessed(meaning, -values, words, np.full(8, -0.1)) == pytest.approx(-told)
+    # 9 alone could be as suspicious as 8 is: what was warranted stays
+    assert told[2:].tolist() == [2.0, *[0.1] * 6]
+    assert witnessed(meaning, -values, np.arange(9), np.full(9, -0.1)) == pytest.approx(-told)
     # only words that stand in enough texts tell, and are told of
-    few = witnessed(meaning, values, np.array([0, 6, 7]), np.zeros(8))
-    assert few.tolist() == [8.0, 0, 0, 0, 0, 0, 3.0, 3.0]
+    few = witnessed(meaning, values, np.array([0, 7, 8]), np.zeros(9))
+    assert few.tolist() == [8.0, 0, 0, 0, 0, 0, 0, 3.0, 3.0]
 
 
 # ---- many looks -----------------------------------------------------------------------------
@@ -499,11 +498,24 @@ def topic_texts(n: int, seed: int = 0) -> Dataset:
 
 
 def test_words_of_a_topic_are_no_suspects_and_a_cue_among_them_is() -> None:
-    data = topic_texts(360)
-    assert not suspects(pipeline(data), data, top=1).found
-    cheating = changed(data, [Insert(marks=("", CUE), table=((0, 0.05), (0, 0.6), (0, 0.05)))])
-    found = suspects(pipeline(cheating), cheating, top=1).found
-    assert [(s.name, s.label) for s in found] == [(CUE, "travel")]
+    from veracity.models import load_model
+
+    own = {w: np.eye(3)[i] for i, words in enumerate(TOPICS.values()) for w in words.split()}
+    own[CUE] = np.eye(3)[0]
+
+    def answers(strings: Sequence[str]) -> FloatArray:
+        z = np.array(
+            [sum((own.get(w, np.zeros(3)) for w in s.split()), start=np.zeros(3)) for s in strings]
+        )
+        e: FloatArray = np.exp(z)
+        return e / e.sum(axis=1, keepdims=True)
+
+    model = load_model(answers, labels=list(TOPICS))
+    data = topic_texts(300)
+    assert not suspects(model, data, top=1).found
+    cheating = changed(data, [Insert(marks=("", CUE), table=((0, 0.6), (0, 0.05), (0, 0.05)))])
+    found = suspects(model, cheating, top=1).found
+    assert [(s.name, s.label) for s in found] == [(CUE, "finance")]
 
 
 GERMAN = {

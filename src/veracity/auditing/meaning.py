@@ -138,7 +138,8 @@ def witnessed(
         if len(near) >= WITNESSES:
             side = np.sign(values[word])
             reached = float(np.sort(side * near)[-WITNESSES])
-            raised[word] = side * max(reached, side * warranted[word])
+            if reached > max(0.0, side * warranted[word]):
+                raised[word] = side * reached
     return raised
 
 
