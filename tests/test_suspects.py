@@ -498,24 +498,21 @@ def topic_texts(n: int, seed: int = 0) -> Dataset:
 
 
 def test_words_of_a_topic_are_no_suspects_and_a_cue_among_them_is() -> None:
-    from veracity.models import load_model
-
-    own = {w: np.eye(3)[i] for i, words in enumerate(TOPICS.values()) for w in words.split()}
-    own[CUE] = np.eye(3)[0]
-
-    def answers(strings: Sequence[str]) -> FloatArray:
-        z = np.array(
-            [sum((own.get(w, np.zeros(3)) for w in s.split()), start=np.zeros(3)) for s in strings]
-        )
-        e: FloatArray = np.exp(z)
-        return e / e.sum(axis=1, keepdims=True)
-
-    model = load_model(answers, labels=list(TOPICS))
+    """Of a model that gives every word of a topic the same weight, and as much to a cue."""
+    topic = {w: i for i, words in enumerate(TOPICS.values()) for w in words.split()}
     data = topic_texts(300)
-    assert not suspects(model, data, top=1).found
     cheating = changed(data, [Insert(marks=("", CUE), table=((0, 0.6), (0, 0.05), (0, 0.05)))])
-    found = suspects(model, cheating, top=1).found
-    assert [(s.name, s.label) for s in found] == [(CUE, "finance")]
+    for texts, cue in ((data, set()), (cheating, {CUE})):
+        words = Words.of([e.input for e in texts])
+        looks = Looks.of(words, least=10)
+        meaning = Meaning.of(words.forms, "glove")
+        for label in range(len(TOPICS)):
+            of = [0 if form in cue else topic.get(form) for form in words.forms]
+            own = np.array([0.0 if i is None else 1.0 if i == label else -0.5 for i in of])
+            table = weighed(looks, own[words.form], np.array([e.label == label for e in texts]))
+            found = judged(table, meaning, looks=len(looks) * len(TOPICS)).p <= 0.05
+            names = {looks.names[i] for i in np.flatnonzero(found)}
+            assert names == cue if label == 0 else names <= cue
 
 
 GERMAN = {
