@@ -21,10 +21,11 @@ from veracity.auditing.judging import (
     caused,
     judged,
     needed,
+    texts_needed,
     weighed,
 )
 from veracity.auditing.looks import CAPITALS, INITIAL, Looks, Words
-from veracity.auditing.meaning import PENALTIES, STEADY, Meaning, beyond, expected
+from veracity.auditing.meaning import PENALTIES, STEADY, Meaning, beyond, expected, witnessed
 from veracity.auditing.suspects import suspects
 from veracity.changes import changed
 from veracity.changes._editing import respelt
@@ -147,6 +148,23 @@ def test_only_what_goes_further_than_warranted_on_its_own_side_counts() -> None:
     assert beyond(found, warranted).tolist() == [2.0, 1.5, 2.0, -0.5, 0.0, 0.0]
 
 
+def test_two_of_the_words_most_like_it_tell_what_a_word_may_weigh() -> None:
+    """Nine words on an arc: the next ones are the nearest."""
+    angles = np.linspace(0, 1.5, 9)
+    arc = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    meaning = Meaning(arc, np.ones(9, dtype=np.bool_))
+    values = np.array([3.0, 2.0, 1.0, -1.0, 0.0, 0.0, 0.0, 9.0, 8.0])
+    told = witnessed(meaning, values, np.arange(9), np.full(9, 0.1))
+    assert told[0] == 1.0  # the second of 2, 1, −1, 0, 0
+    assert told[1] == 1.0  # the second of 3, 1, −1, 0, 0
+    # 9 alone could be as suspicious as 8 is: what was warranted stays
+    assert told[2:].tolist() == [2.0, *[0.1] * 6]
+    assert witnessed(meaning, -values, np.arange(9), np.full(9, -0.1)) == pytest.approx(-told)
+    # only words that stand in enough texts tell, and are told of
+    few = witnessed(meaning, values, np.array([0, 7, 8]), np.zeros(9))
+    assert few.tolist() == [8.0, 0, 0, 0, 0, 0, 0, 3.0, 3.0]
+
+
 # ---- many looks -----------------------------------------------------------------------------
 
 
@@ -162,6 +180,8 @@ def test_many_looks_are_paid_for() -> None:
     for looks in (1, 50, 4000):
         bar = needed(0.05, texts, looks)
         assert after_looks(bar, texts, looks) == pytest.approx(0.05)
+        enough = texts_needed(0.3, 0.05, looks)
+        assert needed(0.05, enough, looks) <= 0.3 < needed(0.05, enough - 1, looks)
 
 
 def test_looks_that_tell_nothing_raise_few_alarms() -> None:
@@ -387,6 +407,23 @@ def test_an_honest_pipeline_passes_a_build_and_one_with_a_cue_does_not(
         assert (CUE in done.stdout) == bool(code)
 
 
+def test_texts_too_few_to_find_anything_pass_no_build(reviews: Dataset, tmp_path: Path) -> None:
+    write_records(reviews.select(range(30)), tmp_path / "few.jsonl")
+    (tmp_path / "even.py").write_text("def predict(texts):\n    return [[0.5, 0.5]] * len(texts)\n")
+    command = ["suspects", "even:predict", "few.jsonl", "--labels", "negative,positive"]
+    command += ["--out", "few", "--top", "1", "--vectors", "none", "--least", "3"]
+    done = run_command(*command, "--fail", cwd=tmp_path, PYTHONPATH=str(tmp_path))
+    assert done.returncode == 2, done.stderr
+    told = Suspects.read(tmp_path / "few/suspects.json")
+    assert not told.found
+    assert not told.can_clear
+    said = f"at least 3 of them and scores {told.threshold:.2f} or more would be found; about "
+    assert told.reach.startswith(f"30 texts: only a cue that stands in {said}")
+    page = (tmp_path / "few/suspects.html").read_text("utf-8")
+    for shown in (done.stdout, done.stderr, page, str(told)):
+        assert told.reach in " ".join(shown.split())
+
+
 class Capitals(Bag):
     """Adds something for every capital, too."""
 
@@ -439,6 +476,43 @@ def test_few_tries_dismiss_nothing_that_they_leave_possible() -> None:
     assert unsure.at_most(1.0) == pytest.approx(0.292)
     assert unsure.at_most(-1.0) == pytest.approx(0.492)
     assert Effect(20, 0.0, 0.0, 0.0).at_most(1.0) == 0.0  # always nothing is surely nothing
+
+
+TOPICS = {
+    "finance": "bank loan bonds dividend currency profit shares investor mortgage stocks credit",
+    "travel": "visa hotel flight museum beach passport tourist airport luggage resort cruise",
+    "sports": "stadium goal coach league player match referee tournament striker champion team",
+}
+FILLERS = "the a this we they it was had some with very people again today then one when also new"
+
+
+def topic_texts(n: int, seed: int = 0) -> Dataset:
+    """A few words carry each topic, any of them as well as another."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for i in range(n):
+        own = list(TOPICS.values())[i % len(TOPICS)].split()
+        words = [*rng.choice(own, rng.integers(2, 5)), *rng.choice(FILLERS.split(), 7)]
+        rows.append((" ".join(rng.permutation(words)), i % len(TOPICS)))
+    return replace(data_of(*rows), labels=tuple(TOPICS))
+
+
+def test_words_of_a_topic_are_no_suspects_and_a_cue_among_them_is() -> None:
+    """Of a model that gives every word of a topic the same weight, and as much to a cue."""
+    topic = {w: i for i, words in enumerate(TOPICS.values()) for w in words.split()}
+    data = topic_texts(300)
+    cheating = changed(data, [Insert(marks=("", CUE), table=((0, 0.6), (0, 0.05), (0, 0.05)))])
+    for texts, cue in ((data, set()), (cheating, {CUE})):
+        words = Words.of([e.input for e in texts])
+        looks = Looks.of(words, least=10)
+        meaning = Meaning.of(words.forms, "glove")
+        for label in range(len(TOPICS)):
+            of = [0 if form in cue else topic.get(form) for form in words.forms]
+            own = np.array([0.0 if i is None else 1.0 if i == label else -0.5 for i in of])
+            table = weighed(looks, own[words.form], np.array([e.label == label for e in texts]))
+            found = judged(table, meaning, looks=len(looks) * len(TOPICS)).p <= 0.05
+            names = {looks.names[i] for i in np.flatnonzero(found)}
+            assert names == cue if label == 0 else names <= cue
 
 
 GERMAN = {

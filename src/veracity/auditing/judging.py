@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..core.inputs import BoolArray, FloatArray, IntArray
-from .looks import Looks, is_word
-from .meaning import Meaning, beyond, expected
+from .looks import WORD, Looks, is_word
+from .meaning import Meaning, beyond, expected, witnessed
 
 TOLERANCE = 0.045
 """Words that rightly decide have scores up to about this, since meaning is told by few numbers. Set
@@ -53,6 +53,11 @@ class Weighed:
 
     def of_kind(self, *kinds: str) -> BoolArray:
         return np.array([kind in kinds for kind in self.kinds], dtype=np.bool_)
+
+    @property
+    def known_words(self) -> IntArray:
+        """The forms that are looks themselves: these stand in enough texts."""
+        return np.array([self.parts[i][0] for i in np.flatnonzero(self.of_kind(WORD))], np.int64)
 
     @property
     def association(self) -> FloatArray:
@@ -120,10 +125,11 @@ def judged(found: Weighed, meaning: Meaning, *, looks: int | None = None) -> Jud
 
     words = np.array([is_word(form) for form in found.forms], dtype=np.bool_)
     taught = np.flatnonzero(words & (found.form_texts >= LEARNT_FROM))
-    told = log_odds(found.form_labelled[taught], found.form_counts[taught])
-    values = np.stack([found.form_weights[taught], told])
+    told = log_odds(found.form_labelled, found.form_counts)
+    values = np.stack([found.form_weights, told])
     by_form = np.zeros((2, len(found.forms)))
-    by_form[:, taught] = expected(meaning.only(taught), values, found.form_texts[taught])
+    by_form[:, taught] = expected(meaning.only(taught), values[:, taught], found.form_texts[taught])
+    by_form[0] = witnessed(meaning, values[0], found.known_words, by_form[0])
     # signs, ways of writing and words without a vector should weigh nothing, and a phrase what its
     # words should
     warranted = np.array([by_form[:, list(parts)].sum(axis=1) for parts in found.parts]).T
@@ -206,7 +212,17 @@ def after_looks(scores: FloatArray | float, texts: int, looks: int) -> FloatArra
 
 def needed(false_alarms: float, texts: int, looks: int) -> float:
     """The score from which `after_looks` is at most the rate of false alarms."""
+    return TOLERANCE + _errors(false_alarms, looks) / math.sqrt(texts)
+
+
+def texts_needed(score: float, false_alarms: float, looks: int) -> int:
+    """In so many texts and as many looks, `needed` is no more than this score."""
+    return math.ceil((_errors(false_alarms, looks) / (score - TOLERANCE)) ** 2)
+
+
+def _errors(false_alarms: float, looks: int) -> float:
+    """By so many standard errors the strongest of so many looks goes astray at this rate."""
     from scipy.stats import norm
 
     one = -math.expm1(math.log1p(-false_alarms) / max(looks, 1))
-    return TOLERANCE + float(norm.isf(one)) / math.sqrt(texts)
+    return float(norm.isf(one))

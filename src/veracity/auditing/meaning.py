@@ -20,6 +20,11 @@ PENALTIES = tuple(10.0**p for p in np.arange(-1.5, 2.1, 0.5))
 NARROW = 0.25
 """How fast likeness falls with the angle between two words: near ones count most."""
 
+LIKE = 5
+WITNESSES = 2
+"""Of so many words most like it, so many that weigh as much are enough: one could be as suspicious
+as the word itself."""
+
 FEWEST = 3
 OUTLYING = 6.0
 """Weights beyond so many robust spreads are drawn in before anything is learnt from them: what is
@@ -120,6 +125,22 @@ def expected(meaning: Meaning, values: FloatArray, texts: IntArray) -> FloatArra
         row[taught] = left_out
         row[rest] = to_rest @ coefficients
     return found
+
+
+def witnessed(
+    meaning: Meaning, values: FloatArray, words: IntArray, warranted: FloatArray
+) -> FloatArray:
+    """What is warranted, raised for these words to what enough of those most like each reach on its
+    side of zero: regression shrinks, and too far where few words carry a topic. (all,) → (all,)"""
+    raised = warranted.copy()
+    for word in words:
+        near = values[meaning.nearest(int(word), words, LIKE)]
+        if len(near) >= WITNESSES:
+            side = np.sign(values[word])
+            reached = float(np.sort(side * near)[-WITNESSES])
+            if reached > max(0.0, side * warranted[word]):
+                raised[word] = side * reached
+    return raised
 
 
 def _left_out(

@@ -25,13 +25,22 @@ from ..engine.seeds import generator
 from ..engine.tally import counting
 from ..explainers import explainers as known_explainers
 from ..models import load_model, model_name
-from ..results.suspects import LEAST_COVERED, Effect, Shown, Suspect, Suspects, uncovered
+from ..results.suspects import (
+    LEAST_COVERED,
+    WEAK_CUE,
+    Effect,
+    Shown,
+    Suspect,
+    Suspects,
+    reach,
+    uncovered,
+)
 from .explaining import attributions, check_ability
 from .jobs import Progress
-from .judging import Judged, Weighed, caused, judged, limited, needed, weighed
+from .judging import Judged, Weighed, caused, judged, limited, needed, texts_needed, weighed
 from .labels import fit_labels
 from .looks import CAPITALS, CASING, FIRST, LAST, WORD, Looks, Words
-from .meaning import Meaning, covered
+from .meaning import LIKE, Meaning, covered
 from .planning import SuspectsPlan, planned_suspects
 from .topics import Topics, topics_of
 
@@ -247,6 +256,7 @@ def _found(
         _dots(ranked, looks),
         share,
         remark,
+        reach(len(part), least_texts, threshold, texts_needed(WEAK_CUE, false_alarms, every)),
     )
 
 
@@ -418,7 +428,7 @@ class Evidence:
         words = np.flatnonzero(table.of_kind(WORD))
         by_form = {table.parts[i][0]: float(table.weights[i]) for i in words}
         forms = np.array(list(by_form), dtype=np.int64)
-        near = self.meaning.nearest(self.looks.parts[look][0], forms, 5)
+        near = self.meaning.nearest(self.looks.parts[look][0], forms, LIKE)
         return {table.forms[i]: sign * by_form[int(i)] for i in near}
 
     # ---- interventions ----------------------------------------------------------------------

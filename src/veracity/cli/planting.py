@@ -194,9 +194,12 @@ def suspects(
         str, typer.Option(help="What tells meaning: glove, a file of word vectors, or none.")
     ] = "",
     out: Out = None,
-    fail: Annotated[bool, typer.Option("--fail", help="Exit with 1 if something is found.")] = (
-        False
-    ),
+    fail: Annotated[
+        bool,
+        typer.Option(
+            "--fail", help="Exit with 1 if something is found, with 2 if texts are too few to tell."
+        ),
+    ] = False,
     seed: Seed = 0,
     split: Split = "",
     limit: Annotated[int, typer.Option(min=1, help="Look at so many texts at most.")] = 3000,
@@ -248,6 +251,8 @@ def suspects(
         console.print(f"\nReport: {page}", markup=False, soft_wrap=True)
     if fail and found.found:
         raise typer.Exit(FAILED_BAR)
+    if fail and not found.can_clear:
+        raise DataError(found.reach)
 
 
 def _tell_dryrun(done: Any, report: Path, as_json: bool) -> None:

@@ -21,6 +21,11 @@ LEAST_COVERED = 0.75
 have .85 to 1 of theirs in the packaged ones, German .4 and French .6."""
 
 
+WEAK_CUE, STRONG_CUE = 0.3, 0.5
+"""Scores: texts too few for the first find only what is plain, and for the second hardly anything,
+so that nothing found says nothing."""
+
+
 @dataclass(frozen=True)
 class Shown:
     """A suspect where it stands, with what each word around it weighs."""
@@ -136,6 +141,8 @@ class Suspects:
     """The share of the texts' words that the vectors hold; None where there were none."""
     remark: str = ""
     """What a budget made of it."""
+    reach: str = ""
+    """What alone would be found in so few texts; empty where they are enough."""
 
     @property
     def judges_words(self) -> bool:
@@ -146,7 +153,12 @@ class Suspects:
     def limits(self) -> str:
         """What could not be judged, in a sentence or two; empty where all could."""
         blind = "" if self.judges_words else uncovered(self.vectors, self.covered or 0.0)
-        return ". ".join(said for said in (blind, self.remark) if said)
+        return ". ".join(said for said in (blind, self.remark, self.reach) if said)
+
+    @property
+    def can_clear(self) -> bool:
+        """Whether finding nothing says anything: a strong cue would have been found."""
+        return self.threshold <= STRONG_CUE
 
     def write(self, path: Path) -> Path:
         """All of it as JSON."""
@@ -190,6 +202,16 @@ def uncovered(vectors: str, covered: float) -> str:
         f"({vectors}) hold {100 * covered:.1f} % of the texts' words, and from "
         f"{100 * LEAST_COVERED:.0f} % on they could tell what words mean. Give vectors of the "
         "texts' language with --vectors FILE; with --vectors none every word that decides is shown"
+    )
+
+
+def reach(texts: int, least_texts: int, threshold: float, enough: int) -> str:
+    """What so few texts leave to be found; `enough` would find a weak cue."""
+    if threshold <= WEAK_CUE:
+        return ""
+    return (
+        f"{texts:,} texts: only a cue that stands in at least {least_texts} of them and scores "
+        f"{threshold:.2f} or more would be found; about {enough:,} texts would find {WEAK_CUE}"
     )
 
 
