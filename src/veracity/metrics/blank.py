@@ -28,7 +28,9 @@ class Blank(Metric):
             "the way of hiding that moves them most",
             headline=True,
         ),
-        "changed": Quantity("whether the answer is another one then", share=True),
+        "changed": Quantity(
+            "whether the answer is another one with every word deleted", share=True
+        ),
         "label": Quantity("the label answered with every word deleted"),
         "probability": Quantity("its probability"),
     }
@@ -52,7 +54,7 @@ def _row(case: Case, blank: FloatArray) -> Row:  # (ways, labels)
     whole = case.probabilities
     return {
         "moved": float(np.abs(blank - whole).sum(axis=1).max() / 2),
-        "changed": float(np.any(blank.argmax(axis=1) != np.argmax(whole))),
+        "changed": float(np.argmax(blank[0]) != np.argmax(whole)),
         "label": float(np.argmax(blank[0])),
         "probability": float(blank[0].max()),
     }

@@ -232,7 +232,9 @@ def _answer(verdict: Verdict) -> _Answer:
     rest = verdict.sentence.removeprefix(f"To {verdict.purpose}, ")
     if verdict.use:
         rest = rest.partition(": ")[2]  # the method stands above it
+    leads = "It leads every other method" in verdict.sentence
     lead = "small lead" if "not by much" in verdict.sentence else "clear lead"
+    lead = lead if leads else "best or tied"
     sure = f"tied with {len(verdict.tied)}" if verdict.tied else lead
     return _Answer(
         verdict, rest[:1].upper() + rest[1:], "tests disagree" if verdict.disagree else sure

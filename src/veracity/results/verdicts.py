@@ -478,7 +478,7 @@ def _effect(run: Run, found: Sequence[Standing], method: str) -> str:
 
 def _cost_sentence(method: str, cost: Cost) -> str:
     seconds, questions = cost.seconds / cost.examples, cost.questions / cost.examples
-    took = f"{seconds:.2g} s" if seconds >= 1 else f"{1000 * seconds:.2g} ms"
+    took = f"{seconds:.1f} s" if seconds >= 1 else f"{1000 * seconds:.3g} ms"
     asked = f" and {questions:,.0f} questions to the model" if questions >= 1 else ""
     return f"{method} costs {took}{asked} a text."
 
