@@ -4,8 +4,8 @@ was stopped.
 A cell is one model, trained on one draw of a corpus with one cue planted in it (or none) and its
 labels untouched. What its words weigh, and what those that stand out do to answers, is kept in
 `results/power/`; judging that takes no time and is done anew at the end. The
-threshold was set on other corpora, texts, cues and seeds; two later rules (a look must change answers,
-and the words most like a word tell what it may weigh) were chosen with these cells in sight.
+threshold was set on other corpora, texts, cues and seeds; two later rules (a look must change
+answers, and the words most like a word tell what it may weigh) were chosen with these in sight.
 
 A cue of strength 0.9 and share 20 % stands in 20 % of the texts, of which 90 % have its label.
 """
