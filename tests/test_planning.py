@@ -144,7 +144,7 @@ def test_an_endpoint_with_a_budget_ends_in_a_verdict(
     done = run_command(*command, "--budget", "1900", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert 900 < len(server.texts) <= 1900
-    assert done.stderr.index("questions at most:") < done.stderr.index("questions holds")
+    assert done.stderr.index("questions at most") < done.stderr.index("questions holds")
     assert re.search(r"of 120 texts, \d+ questions a text for lime and shap", done.stdout)
     few = Run.open(tmp_path / "r")
     assert few.partial is None
@@ -240,3 +240,12 @@ def test_suspects_fit_a_budget_and_bear_that_it_is_spent(
     assert "a larger --budget" in part.limits
     with pytest.raises(BudgetSpent, match="10 texts need up to"):
         veracity.suspects(veracity.load_model(url(server), budget=100), texts, **options)
+
+
+def test_plans_and_data_are_printed_for_people() -> None:
+    data = veracity.load_data("made_reviews(n=30)")
+    assert str(data) == f"{data.name}: {len(data)} examples, labels negative, positive"
+    plan = planned(
+        data, [explainers.make("occlusion")], [metrics.make("erasure")], second_draw=False
+    )
+    assert str(plan).splitlines()[-1] == f"together: {plan.sentence}"

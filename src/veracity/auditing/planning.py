@@ -89,7 +89,15 @@ class Plan:
             + ("      not known" if item.questions is None else f"{item.questions:>15,}")
             for item in self.items
         ]
-        return ["questions at most:", *rows, f"together: {self.sentence}"]
+        # less than the sum of the lines, which a reader would take for a mistake
+        return [
+            "questions at most (what several tests ask is asked once):",
+            *rows,
+            f"together: {self.sentence}",
+        ]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -41,6 +41,9 @@ class Dataset:
     def __len__(self) -> int:
         return len(self.examples)
 
+    def __str__(self) -> str:
+        return f"{self.name}: {len(self):,} examples, labels {', '.join(self.labels)}"
+
     def __iter__(self) -> Iterator[Example]:
         return iter(self.examples)
 
