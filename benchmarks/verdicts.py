@@ -33,7 +33,6 @@ from veracity.results.verdicts import Verdict, verdicts
 SIZES = (10, 20, 50, 200)
 WAYS = ("delete", "mask")
 PURPOSES = ("show words", "order words")
-LEADS = "leads every other method"
 Draw = Callable[[np.random.Generator, int, int], FloatArray]
 """Scores of so many texts by so many methods, all alike in truth. (texts, methods)"""
 
@@ -83,7 +82,18 @@ def tables(
             values = np.where(rng.random((n, 1)) < 0.7, common, draw(rng, n, k))
             values = values if shift is None else values + shift
             columns.append(
-                Column("", purpose, way, info, purpose, methods, names, values, names, where=way)
+                Column(
+                    model="",
+                    metric=purpose,
+                    name=way,
+                    info=info,
+                    purpose=purpose,
+                    methods=methods,
+                    examples=names,
+                    values=values,
+                    families=names,
+                    where=way,
+                )
             )
     return columns
 
@@ -119,7 +129,7 @@ def leads(audits: int, seed: int, most: int = 12) -> None:
                 wrong["recommended"] += any(v.use for v in said)
                 above = np.append(np.zeros(k - 1), -6.0)
                 found, said = judge(tables(rng, draw, n, k, above))
-                wrong["leads"] += any(LEADS in v.sentence for v in said)
+                wrong["leads"] += any(v.leads for v in said)
                 wrong["worse"] += called_worse(found)
             row.append(
                 " ".join(f"{wrong[w] / audits:.3f}" for w in ("recommended", "leads", "worse"))
@@ -333,7 +343,7 @@ def real(audits: int, seed: int) -> None:
                     ).conclusions
                 method = said.models[0].recommendation.method
                 seen["recommended"] += method is not None
-                seen["leads"] += any(LEADS in v.sentence for v in said.models[0].verdicts)
+                seen["leads"] += any(v.leads for v in said.models[0].verdicts)
                 seen["worse"] += called_worse(said.standings)
                 seen["best"] += method == methods[0].spec
             shares = ("recommended", "leads", "worse", "best")

@@ -26,9 +26,10 @@ from veracity.reports.scoreboard import board
 from veracity.reports.sentences import choose, embedded, explained, payload
 from veracity.reports.showing import correlation, count, duration, number, printable
 from veracity.reports.terminal import print_attributions, print_conclusions, print_standings
+from veracity.results.conclusions import conclude
 from veracity.results.run import Run
 from veracity.results.standings import compare, standings
-from veracity.results.verdicts import conclude, verdicts
+from veracity.results.verdicts import verdicts
 
 
 @pytest.fixture(scope="module")

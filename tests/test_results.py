@@ -20,9 +20,11 @@ from veracity.results.statistics import (
     holm,
     letter_groups,
     mean_intervals,
+    paired_tests,
     share_interval,
     sign_flip_test,
     sign_flip_tests,
+    skewed_t_tests,
     smallest_p,
     texts_needed,
     wilson,
@@ -86,6 +88,32 @@ def test_sign_flip_holds_its_level() -> None:
     rng = np.random.default_rng(0)
     p = sign_flip_tests(rng.normal(size=(40, 400)), draws=1000)
     assert 0.02 < np.mean(p < 0.05) < 0.08
+
+
+def test_skewed_differences_of_mean_zero_are_not_told_apart() -> None:
+    """Signs alone take half as many again for different as the level allows."""
+    rng = np.random.default_rng(0)
+    one, other = ((rng.gamma(0.25, size=(20, 2000)) - 0.25) / 0.5 for _ in range(2))
+    by_signs, by_both = (
+        float((test(one + other) < 0.005).mean()) for test in (sign_flip_tests, paired_tests)
+    )
+    assert by_signs > 0.02 and by_both < 0.015
+
+
+def test_without_skewness_the_bent_test_is_students() -> None:
+    from scipy.stats import ttest_1samp
+
+    values = np.array([[0.1, -0.3, 0.5, 0.9, -0.3, 0.1, 0.7]]).T
+    values = np.concatenate([values, 2 * values.mean() - values])  # symmetric about its mean
+    expected = ttest_1samp(values[:, 0], 0).pvalue
+    assert skewed_t_tests(values)[0] == pytest.approx(expected)
+
+
+def test_equal_differences_leave_the_word_to_the_signs() -> None:
+    equal = np.full((6, 1), 0.3)
+    assert paired_tests(equal)[0] == sign_flip_tests(equal)[0] == 2.0**-5
+    assert paired_tests(np.zeros((6, 1)))[0] == 1.0
+    assert paired_tests(np.ones((1, 1)))[0] == 1.0
 
 
 def test_holm_is_step_down() -> None:

@@ -12,11 +12,13 @@ import pytest
 
 from known_models import setups
 from veracity.auditing import Audit, audit
+from veracity.core.inputs import FloatArray
+from veracity.results.conclusions import Conclusion
 from veracity.results.health import Health, chance_of_all_right
 from veracity.results.standings import Column, Entry, Standing, compare, compare_all
 from veracity.results.standings import _compare as columns_compared
 from veracity.results.statistics import texts_needed
-from veracity.results.verdicts import Conclusion, verdicts
+from veracity.results.verdicts import verdicts
 
 Concluded = Callable[[str], Conclusion]
 LEADS = "leads every other method"
@@ -334,6 +336,19 @@ def entry(method: str, mean: float, **more: object) -> Entry:
     return Entry(method=method, mean=mean, **{**usual, **more})  # type: ignore[arg-type]
 
 
+def standing_of(metric: str, entries: tuple[Entry, ...]) -> Standing:
+    return Standing(
+        model="m",
+        metric=metric,
+        name="x",
+        better="higher",
+        about="",
+        purpose="show words",
+        headline=True,
+        entries=entries,
+    )
+
+
 def test_a_rival_that_is_not_shown_to_beat_chance_is_still_a_rival() -> None:
     """Analyst: the second is not told apart from the first, so the first does not lead it."""
     entries = (
@@ -341,7 +356,7 @@ def test_a_rival_that_is_not_shown_to_beat_chance_is_still_a_rival() -> None:
         entry("second", 0.4, tied_with_best=True, p_chance=0.06, better_than_chance=False),
         entry("random", 0.1, is_chance=True, p_chance=None, better_than_chance=None),
     )
-    standing = Standing("m", "erasure", "x", "higher", "", "show words", True, entries)
+    standing = standing_of("erasure", entries)
     (said,) = verdicts([standing])
     assert said.use == "first" and LEADS not in said.sentence
     assert "Not shown to beat random scores: second." in said.sentence
@@ -352,7 +367,7 @@ def test_a_rival_in_one_of_two_tests_is_not_led() -> None:
     chance = entry("random", 0.1, is_chance=True, p_chance=None, better_than_chance=None)
     first = entry("first", 0.5, is_best=True)
     standings = [
-        Standing("m", metric, "x", "higher", "", "show words", True, (first, second, chance))
+        standing_of(metric, (first, second, chance))
         for metric, second in (
             ("one", entry("second", 0.4, tied_with_best=True)),
             ("other", entry("second", 0.2, p_best=0.01)),
@@ -406,15 +421,26 @@ def test_of_too_few_texts_no_difference_is_called_detectable() -> None:
     assert "to tell methods apart in 15 comparisons takes 10 texts" in said.sentence
 
 
+def column_of(examples: list[str], values: FloatArray, families: list[str]) -> Column:
+    return Column(
+        model="",
+        metric="",
+        name="",
+        info={"better": "higher", "about": ""},
+        purpose="",
+        methods=["a", "b"],
+        examples=examples,
+        values=values,
+        families=families,
+    )
+
+
 def test_twins_count_once_in_what_is_detectable() -> None:
     """Every text twice is no more evidence than every text once."""
     values = np.random.default_rng(0).normal(size=(20, 2))
     names = [str(i) for i in range(20)]
-    info = {"better": "higher", "about": ""}
     once, twice = (
-        columns_compared([Column("", "", "", info, "", ["a", "b"], n, v, [x[:-1] for x in n])], ())[
-            0
-        ]
+        columns_compared([column_of(n, v, [x[:-1] for x in n])], ())[0]
         for n, v in (
             ([f"{x}a" for x in names], values),
             ([f"{x}{y}" for x in names for y in "ab"], values.repeat(2, axis=0)),

@@ -32,11 +32,12 @@ from ..metrics import metrics as known_metrics
 from ..metrics.accuracy import Accuracy
 from ..metrics.blank import Blank
 from ..models import load_model, model_name
+from ..results.conclusions import Conclusions, conclude
 from ..results.guarantees import Reliance
 from ..results.guarantees import reliance as reliance_on
 from ..results.run import Run, is_whole, slug
 from ..results.standings import Standing
-from ..results.verdicts import Conclusions, Verdict, conclude
+from ..results.verdicts import Verdict
 from .explaining import Target, check_ability, explain, wanted_target, words_unread
 from .jobs import PART, Progress, Work, batches_of, carry_out, part_of
 from .labels import fit_labels

@@ -11,6 +11,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from ..results.conclusions import Conclusion, Conclusions, conclude
 from ..results.curves import deletion_figures
 from ..results.run import Cost, Run, remarks
 from ..results.sampling import (
@@ -23,7 +24,7 @@ from ..results.sampling import (
     questions_per_text,
 )
 from ..results.standings import Standing
-from ..results.verdicts import Conclusion, Conclusions, Verdict, conclude
+from ..results.verdicts import Verdict
 from . import charts, plots
 from .agreement import AGREE, DISAGREE
 from .pages import pair_page, rendered, write_page
@@ -232,9 +233,7 @@ def _answer(verdict: Verdict) -> _Answer:
     rest = verdict.sentence.removeprefix(f"To {verdict.purpose}, ")
     if verdict.use:
         rest = rest.partition(": ")[2]  # the method stands above it
-    leads = "It leads every other method" in verdict.sentence
-    lead = "small lead" if "not by much" in verdict.sentence else "clear lead"
-    lead = lead if leads else "best or tied"
+    lead = ("small lead" if verdict.close else "clear lead") if verdict.leads else "best or tied"
     sure = f"tied with {len(verdict.tied)}" if verdict.tied else lead
     return _Answer(
         verdict, rest[:1].upper() + rest[1:], "tests disagree" if verdict.disagree else sure

@@ -66,7 +66,7 @@ def latex_table(standings: Sequence[Standing]) -> str:
         r"\bottomrule",
         r"\end{tabular}",
         r"\caption{Means over texts. Bold: best; underlined: not told apart from the best "
-        r"(paired sign-flip tests, Holm-corrected).}",
+        r"(paired sign-flip and skewness-adjusted t-tests, Holm-corrected).}",
         r"\end{table}",
     ]
     return "\n".join(lines) + "\n"

@@ -11,10 +11,10 @@ from ..core.errors import PluginError
 from ..core.examples import UNLABELLED
 from ..core.plugins import nearest
 from ..data.words import is_chinese
+from ..results.conclusions import Conclusions, conclude
 from ..results.pairs import Pair, Pairs, Side, pairs_of, telling_method
 from ..results.robustness import UNTYPED, Robustness, Share, robustness_of
 from ..results.run import Run
-from ..results.verdicts import Conclusions, conclude
 from .coloured import ColouredWord, coloured
 from .pages import pair_page, rendered, write_page
 from .showing import exact_percent, number, printable

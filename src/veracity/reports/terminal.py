@@ -13,10 +13,11 @@ from rich.table import Table
 from rich.text import Text as Line
 
 from ..core.attributions import Attribution, ranking
+from ..results.conclusions import Conclusions, Recommendation
 from ..results.dryrun import DryRun, Findings, Profile, Sight, headline, remarks
 from ..results.run import Run
 from ..results.standings import Entry, Standing
-from ..results.verdicts import Conclusions, Recommendation, Verdict, verdicts
+from ..results.verdicts import Verdict, verdicts
 from .scoreboard import ARROWS, Board, against_chance, baselines_of, board, leading
 from .showing import number, percent, printable, words
 

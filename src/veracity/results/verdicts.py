@@ -1,36 +1,26 @@
-"""A run's answer in plain words: which method to use for what, or why none can be recommended."""
+"""Which method to use for which purpose, in plain words, or why none can be recommended."""
 
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from .health import Health, health
-from .run import Cost, Run
-from .standings import LEVEL, Entry, Standing, standings
+from .health import Health
+from .run import Cost
+from .standings import LEVEL, Entry, Standing
 from .statistics import texts_needed
 
 FEW = 5
 """Below so many texts an interval would only pretend."""
 
-CHANGED = "changed"
-"""The quantity of erasure that says how often answers change."""
-
 NEARLY = 0.95
 """A method that gains so much of what the best gains over chance does nearly as well."""
 
-MUCH_CHEAPER = 4
-"""It is told where the best asks so many times as much."""
-
 NO_CHANCE = "Nothing was compared with chance: add random_scores"
 
-FIRST = 5
-"""So many words are hidden for it unless its settings say otherwise."""
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Verdict:
     """Which method to use on one model for one purpose, over all tests of that purpose."""
 
@@ -39,66 +29,16 @@ class Verdict:
     metrics: tuple[str, ...]
     name: str
     sentence: str
-    use: str | None
+    use: str | None = None
     tied: tuple[str, ...] = ()
     """Methods that no test of this purpose tells apart from the best."""
     disagree: bool = False
     """Whether no method is best or tied in all tests of this purpose."""
+    leads: bool = False
+    """Whether it is ahead of every other method in all tests that tell."""
+    close: str = ""
+    """Who gains almost as much all the same, and how much of it."""
     quality: str = "faithfulness"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Recommendation:
-    """What to do now, for one model."""
-
-    model: str
-    method: str | None
-    sentence: str
-    effect: str = ""
-    """What hiding the method's words does to the answers, in words anybody understands."""
-    reasons: tuple[str, ...] = ()
-    cautions: tuple[str, ...] = ()
-    explain: str = ""
-    """The command that explains a text with the method."""
-    repeat: str = ""
-    """The command that makes this audit again."""
-
-
-@dataclass(frozen=True)
-class Conclusion:
-    """All that a run says of one model."""
-
-    model: str
-    health: Health
-    verdicts: tuple[Verdict, ...]
-    recommendation: Recommendation
-
-
-@dataclass(frozen=True)
-class Conclusions:
-    """All that a run says, computed once."""
-
-    standings: tuple[Standing, ...]
-    models: tuple[Conclusion, ...]
-
-    def of(self, model: str) -> Conclusion:
-        return next(c for c in self.models if c.model == model)
-
-
-def conclude(run: Run) -> Conclusions:
-    """Standings, verdicts and a recommendation for every model of a run."""
-    tested = any(not about["of_model"] for about in run.asked["metrics"].values())
-    found = standings(run) if tested else []
-    costs = {(c.model, c.explainer): c for c in run.costs() if c.examples}
-    conclusions = []
-    for model in run.models:
-        state = health(run, model)
-        own = [s for s in found if s.model == model]
-        said = verdicts(own, state, costs)
-        conclusions.append(
-            Conclusion(model, state, tuple(said), _recommended(run, own, said, state, costs))
-        )
-    return Conclusions(tuple(found), tuple(conclusions))
 
 
 Costs = Mapping[tuple[str, str], Cost]
@@ -122,13 +62,19 @@ def _verdict(tests: Sequence[Standing], state: Health | None, costs: Costs) -> V
     def none(why: str) -> Verdict:
         metrics = tuple(s.metric for s in tests)
         sentence = f"To {first.purpose}, {why}"
-        return Verdict(first.model, first.purpose, metrics, first.name, sentence, None)
+        return Verdict(
+            model=first.model,
+            purpose=first.purpose,
+            metrics=metrics,
+            name=first.name,
+            sentence=sentence,
+        )
 
     if not scored:
         return none("nothing can be said: no method could be scored.")
     if state is not None and state.fault:
         return none(f"no method is recommended: {state.wrong}.")
-    telling = [s for s in scored if _able(s)]
+    telling = [s for s in scored if able(s)]
     if not telling:
         return none(_chance_sentence(scored))
     blunt = next((s for s in telling if s.blunt), None)
@@ -141,32 +87,36 @@ def _verdict(tests: Sequence[Standing], state: Health | None, costs: Costs) -> V
         )
     leaders = [_leaders(s) for s in telling]
     common = set.intersection(*leaders)
-    everywhere = set.intersection(*(_able(s) for s in telling))
+    everywhere = set.intersection(*(able(s) for s in telling))
     # best or tied in all tests; else what beats chance in all; else what leads in some
     candidates = common or everywhere or set.union(*leaders)
     use = min(
         candidates,
-        key=lambda m: (-_mean_gain(telling, m), _questions(m, first.model, costs), m),
+        key=lambda m: (-_mean_gain(telling, m), questions_per_text(m, first.model, costs), m),
     )
     tied = tuple(m for m in _in_order(telling, common) if m != use)
     disagree = not common and len(telling) > 1
-    sentence = f"To {first.purpose}, use {_with_questions(use, first.model, costs)}: "
+    sentence = f"To {first.purpose}, use {with_questions(use, first.model, costs)}: "
     sentence += "; ".join(_figure(s, use) for s in scored) + "."
-    sentence += _how_sure(scored, use, tied, disagree)
-    return Verdict(
-        first.model,
-        first.purpose,
-        tuple(s.metric for s in tests),
-        first.name,
-        sentence,
-        use,
-        tied,
-        disagree,
-        first.quality,
+    rivals = set().union(*(_near(s) for s in telling)) - {use}
+    leads = not rivals and all(sum(not e.is_chance for e in s.entries) > 1 for s in telling)
+    verdict = Verdict(
+        model=first.model,
+        purpose=first.purpose,
+        metrics=tuple(s.metric for s in tests),
+        name=first.name,
+        sentence=sentence,
+        use=use,
+        tied=tied,
+        disagree=disagree,
+        leads=leads,
+        close=_close(telling, use) if leads else "",
+        quality=first.quality,
     )
+    return replace(verdict, sentence=sentence + _how_sure(scored, verdict, rivals))
 
 
-def _able(s: Standing) -> set[str]:
+def able(s: Standing) -> set[str]:
     """Methods that are not known to be no better than chance."""
     return {
         e.method for e in s.entries if not e.is_chance and e.n and e.better_than_chance is not False
@@ -178,7 +128,7 @@ def _near(s: Standing) -> set[str]:
 
 
 def _leaders(s: Standing) -> set[str]:
-    return _near(s) & _able(s)
+    return _near(s) & able(s)
 
 
 def _in_order(tests: Sequence[Standing], methods: set[str]) -> list[str]:
@@ -242,13 +192,13 @@ def _ahead(s: Standing) -> str:
     return f" (so far {best.method} is ahead, {best.mean:.3f} against {chance.mean:.3f})"
 
 
-def _with_questions(method: str, model: str, costs: Costs) -> str:
+def with_questions(method: str, model: str, costs: Costs) -> str:
     """A method with what it asks, which is what its score was bought for."""
-    asked = _questions(method, model, costs)
+    asked = questions_per_text(method, model, costs)
     return f"{method} at {asked:,.0f} questions a text" if asked >= 2 else method
 
 
-def _questions(method: str, model: str, costs: Costs) -> float:
+def questions_per_text(method: str, model: str, costs: Costs) -> float:
     """What a method asks about a text."""
     cost = costs.get((model, method))
     return 0.0 if cost is None else cost.questions / cost.examples
@@ -266,7 +216,7 @@ def _figure(s: Standing, method: str) -> str:
     if s.chance is not None:
         said += f", random scores {s.chance.mean:.3f}"
     if entry.share is not None:
-        said += f", {_percent(entry.share)} of what a search found possible"
+        said += f", {percent(entry.share)} of what a search found possible"
     return said
 
 
@@ -276,18 +226,18 @@ def _interval(e: Entry) -> str:
     return f"{e.mean:.3f} (95 % interval {e.low:.3f} to {e.high:.3f}, {e.n} texts)"
 
 
-def _how_sure(tests: Sequence[Standing], use: str, tied: Sequence[str], disagree: bool) -> str:
-    telling = [s for s in tests if _able(s)]
-    near = set().union(*(_near(s) for s in telling)) - {use}
+def _how_sure(tests: Sequence[Standing], verdict: Verdict, near: set[str]) -> str:
+    telling = [s for s in tests if able(s)]
+    use, tied, disagree = verdict.use or "", verdict.tied, verdict.disagree
     said = ""
     hidings = [s.where for s in telling if s.where and use in _leaders(s)]
     if disagree:
-        said += f" The tests disagree: best or tied are {_leads(telling)}."
+        said += f" The tests disagree: best or tied are {leaders_by_test(telling)}."
     elif len(hidings) > 1:
         said += f" It is best{' or tied' if near else ''} with words {listed(hidings)}."
     elif hidings and len(tests) == 1:
         said += f" Words were hidden in one way only ({hidings[0]})."
-    silent = [_under(s) for s in tests if not _able(s)]
+    silent = [condition(s) for s in tests if not able(s)]
     if silent:
         said += f" No method is shown to beat random scores {listed(silent)}."
     same = [m for m in tied if all(_mean(s, m) == _mean(s, use) for s in telling)]
@@ -299,11 +249,10 @@ def _how_sure(tests: Sequence[Standing], use: str, tied: Sequence[str], disagree
         said += f" Not told apart from it: {listed(others)}{_seen(telling)}."
     if partly and not disagree:
         said += f" Best or tied in some of these tests: {listed(partly)}."
-    if not near and all(sum(not e.is_chance for e in s.entries) > 1 for s in telling):
-        where = f" {listed([_under(s) for s in telling])}" if silent else ""
-        said += (
-            f" It leads every other method{where} (corrected p < {LEVEL}){_close(telling, use)}."
-        )
+    if verdict.leads:
+        where = f" {listed([condition(s) for s in telling])}" if silent else ""
+        close = f", but not by much: {verdict.close}" if verdict.close else ""
+        said += f" It leads every other method{where} (corrected p < {LEVEL}){close}."
     chancy = [{e.method for e in s.entries if e.better_than_chance is False} for s in telling]
     never = set.intersection(*chancy)
     for methods, where in ((never, ""), (set.union(*chancy) - never, " in every test")):
@@ -328,21 +277,21 @@ def _seen(tests: Sequence[Standing]) -> str:
 def _close(tests: Sequence[Standing], use: str) -> str:
     """A lead that is sure may be small: whoever gains almost as much in every test."""
     others = {e.method for s in tests for e in s.entries if not e.is_chance} - {use}
-    near = {m: gain for m in others if (gain := _least_gain(tests, m, use)) >= NEARLY}
+    near = {m: gain for m in others if (gain := least_gain(tests, m, use)) >= NEARLY}
     if not near:
         return ""
     best = max(near, key=lambda m: (near[m], m))
-    return f", but not by much: {best} gains {_percent(near[best])} of what it gains over chance"
+    return f"{best} gains {percent(near[best])} of what it gains over chance"
 
 
-def _percent(share: float) -> str:
+def percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-def _leads(tests: Sequence[Standing]) -> str:
+def leaders_by_test(tests: Sequence[Standing]) -> str:
     """Who leads where."""
     return "; ".join(
-        f"{listed(_in_order([s], _leaders(s)))} {_under(s)}" for s in tests if _leaders(s)
+        f"{listed(_in_order([s], _leaders(s)))} {condition(s)}" for s in tests if _leaders(s)
     )
 
 
@@ -350,163 +299,11 @@ def _mean(s: Standing, method: str) -> float | None:
     return next((e.mean for e in s.entries if e.method == method), None)
 
 
-def _under(s: Standing) -> str:
+def condition(s: Standing) -> str:
     return f"with words {s.where}" if s.where else f"by {s.metric}"
 
 
-def _recommended(
-    run: Run, found: Sequence[Standing], said: Sequence[Verdict], state: Health, costs: Costs
-) -> Recommendation:
-    repeat = _repeat_command(run)
-    if state.fault:
-        sentence = f"No method is recommended for {state.model}: {state.fault}."
-        again = _repeat_command(run, anew=True, labels=state.order)
-        return Recommendation(model=state.model, method=None, sentence=sentence, repeat=again)
-    cautions = list(state.cautions)
-    if run.partial is not None:
-        cautions.append(
-            f"the budget held {run.partial['texts']:,} of {run.partial['of']:,} texts only: a "
-            "larger --budget goes on from here"
-        )
-    target = _target(run)
-    if target:
-        cautions.append(f"this is told of explanations for {target}, whatever the model answers")
-    advised = [v for v in said if v.use]
-    if not advised:
-        repeat = _repeat_command(run, anew=True)
-        why = said[0].sentence if said else "No test that ranks methods was run."
-        return Recommendation(
-            model=state.model,
-            method=None,
-            sentence=f"No method is recommended for {state.model}. {why}",
-            cautions=tuple(cautions),
-            repeat=repeat,
-        )
-    method = _best_overall(state.model, advised, costs)
-    fits = [v for v in advised if method in (v.use, *v.tied)]
-    others = [v for v in advised if v not in fits]
-    sentence = (
-        f"Use {_with_questions(method, state.model, costs)} to {listed([v.purpose for v in fits])}."
-    )
-    sentence += "".join(f" To {v.purpose}, {v.use} does better{_but(v)}." for v in others)
-    equals = set.intersection(*({v.use or "", *v.tied} for v in fits)) - {method}
-    if equals:
-        sentence += f" Not told apart from it here: {listed(sorted(equals))}."
-    for v in advised:
-        tests = [s for s in found if s.headline and s.purpose == v.purpose and _able(s)]
-        if v.disagree:
-            cautions.append(f"tests disagree on what is best to {v.purpose}: {_leads(tests)}")
-        elif not any(s.chance for s in tests):
-            cautions.append(NO_CHANCE[0].lower() + NO_CHANCE[1:])
-        silent = [_under(s) for s in found if s.headline and s.purpose == v.purpose and s.best]
-        silent = [name for name in silent if name not in [_under(s) for s in tests]]
-        if silent:
-            cautions.append(
-                f"no method is shown to {v.purpose} better than random scores {listed(silent)}"
-            )
-    cautions = list(dict.fromkeys(cautions))
-    cautions += [v.sentence.removesuffix(".") for v in said if not v.use]
-    cost = costs.get((state.model, method))
-    reasons = [] if cost is None else [_cost_sentence(method, cost)]
-    reasons += _cheaper(found, method, state.model, costs)
-    return Recommendation(
-        model=state.model,
-        method=method,
-        sentence=sentence,
-        effect=_effect(run, found, method),
-        reasons=tuple(reasons),
-        cautions=tuple(cautions),
-        explain=_explain_command(run, state.model, method),
-        repeat=repeat,
-    )
-
-
-def _best_overall(model: str, advised: Sequence[Verdict], costs: Costs) -> str:
-    """The method that is best or tied for most purposes, those first that tell whether it is true
-    of the model; then the one most often best; then the one that asks less."""
-    methods = {m for v in advised if v.use for m in (v.use, *v.tied)}
-
-    def rank(method: str) -> tuple[int, int, int, float, str]:
-        fits = [v for v in advised if method in (v.use, *v.tied)]
-        return (
-            -sum(v.quality == "faithfulness" for v in fits),
-            -len(fits),
-            -sum(method == v.use for v in advised),
-            _questions(method, model, costs),
-            method,
-        )
-
-    return min(methods, key=rank)
-
-
-def _but(verdict: Verdict) -> str:
-    """What doing better does not mean."""
-    if verdict.quality != "plausibility":
-        return ""
-    return " (that it names the words people would does not mean that the model used them)"
-
-
-def _effect(run: Run, found: Sequence[Standing], method: str) -> str:
-    """How often hiding a few words changes the answer, beside random words and the best found, for
-    each way of hiding by which it differs."""
-    if _target(run):  # hiding words for another label is not meant to change the answer
-        return ""
-    told: list[str] = []
-    shown: set[str] = set()
-    first, many = FIRST, ""
-    for s in found:
-        entry = next((e for e in s.entries if e.method == method and e.n), None)
-        if s.name != CHANGED or entry is None or _percent(entry.mean) in shown:
-            continue
-        shown.add(_percent(entry.mean))
-        first = int(run.asked["metrics"][s.metric]["settings"].get("first", FIRST))
-        many = f"{entry.n} text{'s' if entry.n > 1 else ''}"
-        beside = [f"words {s.where}"]
-        if s.chance is not None:
-            beside.append(f"{first} at random {_percent(s.chance.mean)}")
-        if s.ceiling is not None:
-            beside.append(
-                f"on {s.searched} texts searched: the best {first} found {_percent(s.ceiling)}, "
-                f"{method}'s {_percent(entry.on_searched)}"
-            )
-        told.append(f"{_percent(entry.mean)} of the answers ({'; '.join(beside)})")
-    if not told:
-        return ""
-    words = f"{first} words" if first > 1 else "word"
-    return f"Of {many}, hiding the {words} that {method} marks changes {listed(told)}."
-
-
-def _cost_sentence(method: str, cost: Cost) -> str:
-    seconds, questions = cost.seconds / cost.examples, cost.questions / cost.examples
-    took = f"{seconds:.1f} s" if seconds >= 1 else f"{1000 * seconds:.3g} ms"
-    asked = f" and {questions:,.0f} questions to the model" if questions >= 1 else ""
-    return f"{method} costs {took}{asked} a text."
-
-
-def _cheaper(found: Sequence[Standing], method: str, model: str, costs: Costs) -> list[str]:
-    """The cheapest method that gains almost as much over chance in every headline test of
-    faithfulness, if it asks far less."""
-    tests = [s for s in found if s.headline and s.quality == "faithfulness" and s.chance]
-    dear = costs.get((model, method))
-    if dear is None or not tests or dear.questions < 10 * dear.examples:
-        return []
-    nearly: list[tuple[float, str, float]] = []
-    for other in {e.method for s in tests for e in s.entries} - {method}:
-        cost = costs.get((model, other))
-        if cost is None:
-            continue
-        least = _least_gain(tests, other, method)
-        asked = cost.questions / cost.examples
-        if least >= NEARLY and asked * MUCH_CHEAPER <= dear.questions / dear.examples:
-            nearly.append((asked, other, least))
-    return [
-        f"{other} does nearly as well at {asked:,.0f} questions a text: in every test of "
-        f"faithfulness it gains at least {_percent(least)} of what {method} gains over chance."
-        for asked, other, least in sorted(nearly)[:1]
-    ]
-
-
-def _least_gain(tests: Sequence[Standing], other: str, method: str) -> float:
+def least_gain(tests: Sequence[Standing], other: str, method: str) -> float:
     """What one method gains over chance as a share of what another does, in its worst test; nothing
     where it was not scored or chance is not known."""
     least = math.inf
@@ -517,46 +314,6 @@ def _least_gain(tests: Sequence[Standing], other: str, method: str) -> float:
         room = means[method] - s.chance.mean
         least = min(least, (means[other] - s.chance.mean) / room if abs(room) > 1e-9 else 0.0)
     return least
-
-
-def _explain_command(run: Run, model: str, method: str) -> str:
-    source = run.asked.get("sources", {}).get(model)
-    target = _target(run)
-    if source is None:
-        more = f", target={target!r}" if target else ""
-        return f"veracity.explain(model, text, {method!r}{more})"
-    more = f" --target {shlex.quote(target)}" if target else ""
-    return f"veracity explain {source} 'a text' --method {shlex.quote(method)}{more}"
-
-
-def _target(run: Run) -> str:
-    """The label that was explained whatever the answer; empty where it was the answer."""
-    target = run.asked["target"]
-    if target in ("predicted", "gold"):
-        return "" if target == "predicted" else "the right label"
-    return run.labels[int(target)]
-
-
-def _repeat_command(run: Run, *, anew: bool = False, labels: Sequence[str] = ()) -> str:
-    """What makes this audit again; where it must be another one, with a folder of its own, all
-    texts, and the labels in the order that fits."""
-    command = str(run.asked.get("command", ""))
-    if not command:
-        place = f"{run.folder}-again" if anew else str(run.folder)
-        return f"veracity.audit(model, data, out={place!r}) with the same arguments"
-    if not anew:
-        return command
-    words = shlex.split(command)
-    dropped = {"--out", "--limit", "--json", *(("--labels",) if labels else ())}
-    kept: list[str] = []
-    skip = False
-    for word in words:
-        name = word.partition("=")[0]
-        if not skip and name not in dropped:
-            kept.append(word)
-        skip = not skip and word in dropped - {"--json"}
-    more = ["--labels", ",".join(labels)] if labels else []
-    return shlex.join([*kept, *more, "--out", f"{run.folder}-again"])
 
 
 def listed(names: Sequence[str]) -> str:

@@ -1,0 +1,283 @@
+"""A run's answer: how each model fares, what its tests say, and one recommendation."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .health import Health, health
+from .run import Cost, Run
+from .standings import Standing, standings
+from .verdicts import (
+    NEARLY,
+    NO_CHANCE,
+    Costs,
+    Verdict,
+    able,
+    condition,
+    leaders_by_test,
+    least_gain,
+    listed,
+    percent,
+    questions_per_text,
+    verdicts,
+    with_questions,
+)
+
+FIRST = 5
+"""So many words are hidden for it unless its settings say otherwise."""
+
+MUCH_CHEAPER = 4
+"""It is told where the best asks so many times as much."""
+
+CHANGED = "changed"
+"""The quantity of erasure that says how often answers change."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recommendation:
+    """What to do now, for one model."""
+
+    model: str
+    method: str | None
+    sentence: str
+    effect: str = ""
+    """What hiding the method's words does to the answers, in words anybody understands."""
+    reasons: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
+    explain: str = ""
+    """The command that explains a text with the method."""
+    repeat: str = ""
+    """The command that makes this audit again."""
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """All that a run says of one model."""
+
+    model: str
+    health: Health
+    verdicts: tuple[Verdict, ...]
+    recommendation: Recommendation
+
+
+@dataclass(frozen=True)
+class Conclusions:
+    """All that a run says, computed once."""
+
+    standings: tuple[Standing, ...]
+    models: tuple[Conclusion, ...]
+
+    def of(self, model: str) -> Conclusion:
+        return next(c for c in self.models if c.model == model)
+
+
+def conclude(run: Run) -> Conclusions:
+    """Standings, verdicts and a recommendation for every model of a run."""
+    tested = any(not about["of_model"] for about in run.asked["metrics"].values())
+    found = standings(run) if tested else []
+    costs = {(c.model, c.explainer): c for c in run.costs() if c.examples}
+    conclusions = []
+    for model in run.models:
+        state = health(run, model)
+        own = [s for s in found if s.model == model]
+        said = verdicts(own, state, costs)
+        conclusions.append(
+            Conclusion(model, state, tuple(said), _recommended(run, own, said, state, costs))
+        )
+    return Conclusions(tuple(found), tuple(conclusions))
+
+
+def _recommended(
+    run: Run, found: Sequence[Standing], said: Sequence[Verdict], state: Health, costs: Costs
+) -> Recommendation:
+    repeat = _repeat_command(run)
+    if state.fault:
+        sentence = f"No method is recommended for {state.model}: {state.fault}."
+        again = _repeat_command(run, anew=True, labels=state.order)
+        return Recommendation(model=state.model, method=None, sentence=sentence, repeat=again)
+    cautions = list(state.cautions)
+    if run.partial is not None:
+        cautions.append(
+            f"the budget held {run.partial['texts']:,} of {run.partial['of']:,} texts only: a "
+            "larger --budget goes on from here"
+        )
+    target = _target(run)
+    if target:
+        cautions.append(f"this is told of explanations for {target}, whatever the model answers")
+    advised = [v for v in said if v.use]
+    if not advised:
+        repeat = _repeat_command(run, anew=True)
+        why = said[0].sentence if said else "No test that ranks methods was run."
+        return Recommendation(
+            model=state.model,
+            method=None,
+            sentence=f"No method is recommended for {state.model}. {why}",
+            cautions=tuple(cautions),
+            repeat=repeat,
+        )
+    method = _best_overall(state.model, advised, costs)
+    fits = [v for v in advised if method in (v.use, *v.tied)]
+    others = [v for v in advised if v not in fits]
+    sentence = (
+        f"Use {with_questions(method, state.model, costs)} to {listed([v.purpose for v in fits])}."
+    )
+    sentence += "".join(f" To {v.purpose}, {v.use} does better{_but(v)}." for v in others)
+    equals = set.intersection(*({v.use or "", *v.tied} for v in fits)) - {method}
+    if equals:
+        sentence += f" Not told apart from it here: {listed(sorted(equals))}."
+    for v in advised:
+        tests = [s for s in found if s.headline and s.purpose == v.purpose and able(s)]
+        if v.disagree:
+            cautions.append(
+                f"tests disagree on what is best to {v.purpose}: {leaders_by_test(tests)}"
+            )
+        elif not any(s.chance for s in tests):
+            cautions.append(NO_CHANCE[0].lower() + NO_CHANCE[1:])
+        silent = [condition(s) for s in found if s.headline and s.purpose == v.purpose and s.best]
+        silent = [name for name in silent if name not in [condition(s) for s in tests]]
+        if silent:
+            cautions.append(
+                f"no method is shown to {v.purpose} better than random scores {listed(silent)}"
+            )
+    cautions = list(dict.fromkeys(cautions))
+    cautions += [v.sentence.removesuffix(".") for v in said if not v.use]
+    cost = costs.get((state.model, method))
+    reasons = [] if cost is None else [_cost_sentence(method, cost)]
+    reasons += _cheaper(found, method, state.model, costs)
+    return Recommendation(
+        model=state.model,
+        method=method,
+        sentence=sentence,
+        effect=_effect(run, found, method),
+        reasons=tuple(reasons),
+        cautions=tuple(cautions),
+        explain=_explain_command(run, state.model, method),
+        repeat=repeat,
+    )
+
+
+def _best_overall(model: str, advised: Sequence[Verdict], costs: Costs) -> str:
+    """The method that is best or tied for most purposes, those first that tell whether it is true
+    of the model; then the one most often best; then the one that asks less."""
+    methods = {m for v in advised if v.use for m in (v.use, *v.tied)}
+
+    def rank(method: str) -> tuple[int, int, int, float, str]:
+        fits = [v for v in advised if method in (v.use, *v.tied)]
+        return (
+            -sum(v.quality == "faithfulness" for v in fits),
+            -len(fits),
+            -sum(method == v.use for v in advised),
+            questions_per_text(method, model, costs),
+            method,
+        )
+
+    return min(methods, key=rank)
+
+
+def _but(verdict: Verdict) -> str:
+    """What doing better does not mean."""
+    if verdict.quality != "plausibility":
+        return ""
+    return " (that it names the words people would does not mean that the model used them)"
+
+
+def _effect(run: Run, found: Sequence[Standing], method: str) -> str:
+    """How often hiding a few words changes the answer, beside random words and the best found, for
+    each way of hiding by which it differs."""
+    if _target(run):  # hiding words for another label is not meant to change the answer
+        return ""
+    told: list[str] = []
+    shown: set[str] = set()
+    first, many = FIRST, ""
+    for s in found:
+        entry = next((e for e in s.entries if e.method == method and e.n), None)
+        if s.name != CHANGED or entry is None or percent(entry.mean) in shown:
+            continue
+        shown.add(percent(entry.mean))
+        first = int(run.asked["metrics"][s.metric]["settings"].get("first", FIRST))
+        many = f"{entry.n} text{'s' if entry.n > 1 else ''}"
+        beside = [f"words {s.where}"]
+        if s.chance is not None:
+            beside.append(f"{first} at random {percent(s.chance.mean)}")
+        if s.ceiling is not None:
+            beside.append(
+                f"on {s.searched} texts searched: the best {first} found {percent(s.ceiling)}, "
+                f"{method}'s {percent(entry.on_searched)}"
+            )
+        told.append(f"{percent(entry.mean)} of the answers ({'; '.join(beside)})")
+    if not told:
+        return ""
+    words = f"{first} words" if first > 1 else "word"
+    return f"Of {many}, hiding the {words} that {method} marks changes {listed(told)}."
+
+
+def _cost_sentence(method: str, cost: Cost) -> str:
+    seconds, questions = cost.seconds / cost.examples, cost.questions / cost.examples
+    took = f"{seconds:.1f} s" if seconds >= 1 else f"{1000 * seconds:.3g} ms"
+    asked = f" and {questions:,.0f} questions to the model" if questions >= 1 else ""
+    return f"{method} costs {took}{asked} a text."
+
+
+def _cheaper(found: Sequence[Standing], method: str, model: str, costs: Costs) -> list[str]:
+    """The cheapest method that gains almost as much over chance in every headline test of
+    faithfulness, if it asks far less."""
+    tests = [s for s in found if s.headline and s.quality == "faithfulness" and s.chance]
+    dear = costs.get((model, method))
+    if dear is None or not tests or dear.questions < 10 * dear.examples:
+        return []
+    nearly: list[tuple[float, str, float]] = []
+    for other in {e.method for s in tests for e in s.entries} - {method}:
+        cost = costs.get((model, other))
+        if cost is None:
+            continue
+        least = least_gain(tests, other, method)
+        asked = cost.questions / cost.examples
+        if least >= NEARLY and asked * MUCH_CHEAPER <= dear.questions / dear.examples:
+            nearly.append((asked, other, least))
+    return [
+        f"{other} does nearly as well at {asked:,.0f} questions a text: in every test of "
+        f"faithfulness it gains at least {percent(least)} of what {method} gains over chance."
+        for asked, other, least in sorted(nearly)[:1]
+    ]
+
+
+def _explain_command(run: Run, model: str, method: str) -> str:
+    source = run.asked.get("sources", {}).get(model)
+    target = _target(run)
+    if source is None:
+        more = f", target={target!r}" if target else ""
+        return f"veracity.explain(model, text, {method!r}{more})"
+    more = f" --target {shlex.quote(target)}" if target else ""
+    return f"veracity explain {source} 'a text' --method {shlex.quote(method)}{more}"
+
+
+def _target(run: Run) -> str:
+    """The label that was explained whatever the answer; empty where it was the answer."""
+    target = run.asked["target"]
+    if target in ("predicted", "gold"):
+        return "" if target == "predicted" else "the right label"
+    return run.labels[int(target)]
+
+
+def _repeat_command(run: Run, *, anew: bool = False, labels: Sequence[str] = ()) -> str:
+    """What makes this audit again; where it must be another one, with a folder of its own, all
+    texts, and the labels in the order that fits."""
+    command = str(run.asked.get("command", ""))
+    if not command:
+        place = f"{run.folder}-again" if anew else str(run.folder)
+        return f"veracity.audit(model, data, out={place!r}) with the same arguments"
+    if not anew:
+        return command
+    words = shlex.split(command)
+    dropped = {"--out", "--limit", "--json", *(("--labels",) if labels else ())}
+    kept: list[str] = []
+    skip = False
+    for word in words:
+        name = word.partition("=")[0]
+        if not skip and name not in dropped:
+            kept.append(word)
+        skip = not skip and word in dropped - {"--json"}
+    more = ["--labels", ",".join(labels)] if labels else []
+    return shlex.join([*kept, *more, "--out", f"{run.folder}-again"])
