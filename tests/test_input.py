@@ -6,6 +6,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 from veracity.auditing import audit, explain
+from veracity.auditing.labels import fit_labels_to
 from veracity.core.errors import DataError, PluginError
 from veracity.core.examples import Dataset
 from veracity.core.plugins import blamed_on
@@ -82,6 +84,19 @@ def test_texts_alone_are_unlabelled() -> None:
     assert [e.input.text for e in data] == [text for text, _ in TOPICS]
     with pytest.raises(DataError, match="give each text its label"):
         load_data(["a", "b"], labels=["sport", "economy"])
+
+
+def test_a_limit_keeps_labels_in_proportion() -> None:
+    records = [{"text": f"a text {i}", "label": "ab"[i % 4 == 0]} for i in range(40)]
+    few = load_data(records, limit=8)
+    assert Counter(few.labels[e.label] for e in few) == {"a": 6, "b": 2}
+    assert len(load_data(records, limit=100)) == 40
+
+
+def test_labels_that_a_model_does_not_know_are_named() -> None:
+    data = load_data([{"text": "x", "label": name} for name in ("good", "bad", "ugly")])
+    with pytest.raises(DataError, match=r"\(bad, good\); saw ugly\. Rename"):
+        fit_labels_to(data, "the model m", ("bad", "good"))
 
 
 def test_names_and_parts_of_the_datasets_library() -> None:

@@ -156,6 +156,11 @@ def test_an_endpoint_with_a_budget_ends_in_a_verdict(
     assert more.returncode == 0, more.stderr
     assert len(server.texts) == len(set(server.texts)) <= 2300
     assert json.loads(more.stdout)["plan"]["texts"] > texts_before
+    # a smaller one does not take away what was reached
+    report = (tmp_path / "r" / "report.html").read_bytes()
+    less = run_command(*command, "--budget", "1900", cwd=tmp_path)
+    assert less.returncode == 2 and "a budget of 2,300 questions; one of 1,900" in less.stderr
+    assert (tmp_path / "r" / "report.html").read_bytes() == report
 
 
 def test_a_budget_spent_on_the_way_leaves_a_partial_result(

@@ -10,6 +10,9 @@ from ..core.classifiers import Classifier
 from ..core.errors import DataError, ModelError
 from ..core.examples import UNLABELLED, Dataset
 
+SHOWN_LABELS = 10
+"""So many labels that a model does not know are named."""
+
 
 def fit_labels(data: Dataset, models: Mapping[str, Classifier]) -> Dataset:
     """The data with its labels in the models' order and under the more telling names."""
@@ -63,10 +66,12 @@ def fit_labels_to(data: Dataset, name: str, labels: Sequence[str]) -> Dataset:
         )
         return data
     else:
+        strange = [data.labels[i] for i in sorted(used) if data.labels[i].casefold() not in folded]
+        others = f" and {len(strange) - SHOWN_LABELS} others" * (len(strange) > SHOWN_LABELS)
         raise DataError(
             f"expected the labels of {data.name} to be among those of {name} "
-            f"({', '.join(labels)}); saw {', '.join(data.labels)}. Rename them in the data, or "
-            "give the model's with --labels in the order of its output"
+            f"({', '.join(labels)}); saw {', '.join(strange[:SHOWN_LABELS])}{others}. Rename them "
+            "in the data, or give the model's with --labels in the order of its output"
         )
     examples = tuple(dataclasses.replace(e, label=places[e.label]) for e in data)
     return dataclasses.replace(data, labels=names, examples=examples)

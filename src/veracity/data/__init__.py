@@ -66,9 +66,11 @@ def load_data(
     skip_bad: bool = False,
     seed: int = 0,
     layout: str = "auto",
+    limit: int | None = None,
 ) -> Dataset:
     """Examples from a file, a folder, a corpus such as `made_reviews(n=500)`, a list of texts or of
-    records, a DataFrame, a dataset of the datasets library, or as they are."""
+    records, a DataFrame, a dataset of the datasets library, or as they are; at most `limit`, drawn
+    by `seed` with the labels in proportion."""
     found = _found(source, Columns.of(columns), labels, language, max_words, seed, layout)
     of_file = isinstance(source, str | Path)
     name = source if of_file else found.dataset.name
@@ -93,7 +95,7 @@ def load_data(
             f"{name}: {'; '.join(told)}. See them all with: {all_of_them}",
             stacklevel=2,
         )
-    return found.dataset
+    return sampled(found.dataset, limit, seed=seed)
 
 
 def validate(

@@ -30,7 +30,7 @@ def load_model(
     batch_size: int = 32,
     timeout: float = 30.0,
     budget: int | None = None,
-    cache: Path | None = None,
+    cache: str | Path | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Classifier:
     """A classifier from a folder, a pickled pipeline, `module:callable`, a URL or a live object.
@@ -51,7 +51,7 @@ def load_model(
             batch_size=batch_size,
             timeout=timeout,
             budget=budget,
-            cache=cache,
+            cache=Path(cache) if cache else None,
             headers=tuple((headers or {}).items()),
         )
     path = Path(text)

@@ -92,6 +92,7 @@ class Run:
         before = cls.open(folder)
         now = json.loads(json.dumps(asked))
         if _chosen_anew(before.asked, now):
+            before._check_replacement(now.get("plan"))
             # all that was answered is kept elsewhere: nothing is asked twice
             before._clear()
             return cls.start(folder, asked, data)
@@ -160,6 +161,18 @@ class Run:
             ) from None
         except (ValueError, KeyError, TypeError) as error:
             raise RunError(f"{path} is damaged ({error}). Restore it, or run again") from None
+
+    def _check_replacement(self, plan: Mapping[str, Any] | None) -> None:
+        """A finished run is not given up for one that a lower budget makes."""
+        old = self.asked["plan"]
+        finished = (self.folder / "summaries.json").exists()
+        if plan and finished and plan["budget"] < old["budget"]:
+            raise RunError(
+                f"{self.folder} holds a finished run on {old['texts']:,} texts with a budget of "
+                f"{old['budget']:,} questions; one of {plan['budget']:,} holds less "
+                f"({plan['texts']:,} texts). Leave the budget as it was, or choose another folder; "
+                "nothing was changed"
+            )
 
     def _clear(self) -> None:
         (self.folder / "run.json").unlink()
