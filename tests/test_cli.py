@@ -224,7 +224,7 @@ def test_data_verbs(place: Path, tmp_path: Path) -> None:
     ]
     (tmp_path / "bad.jsonl").write_text("\n".join(bad))
     found = run("data", "validate", "bad.jsonl", "--json", cwd=tmp_path)
-    assert found.returncode == 1
+    assert found.returncode == 2
     faults = json.loads(found.stdout)["faults"]
     assert [f["line"] for f in faults if f["severity"] == "error"] == [2, 3, 4]
 
