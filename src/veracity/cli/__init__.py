@@ -176,9 +176,10 @@ def _tell(message: str, as_json: bool, error: BaseException | None) -> None:
 
 def _lost(stream: TextIO | None) -> OSError | None:
     """Why what was printed reaches nobody, if so; what is left of it is then let go."""
+    if stream is None:  # closed by who called
+        return None
     try:
-        if stream is not None:
-            stream.flush()
+        stream.flush()
     except OSError as error:
         with suppress(OSError, ValueError):
             nowhere = os.open(os.devnull, os.O_WRONLY)

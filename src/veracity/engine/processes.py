@@ -15,10 +15,11 @@ import pickle
 import signal
 import sys
 import threading
+import time
 import traceback
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.util import Finalize
@@ -47,7 +48,7 @@ Kind = Literal["ready", "news", "result", "failure", "end"]
 
 def results(
     task: Task, jobs: Sequence[Any], *, workers: int, hear: Callable[[int, Any], None]
-) -> Iterator[Any]:
+) -> Generator[Any, None, None]:
     """What becomes of each job, as they are done; `hear` gets a job's place and its news. The job
     of a worker that dies is done once more, with one worker fewer."""
     waiting, again = deque(range(len(jobs))), set[int]()
@@ -77,12 +78,14 @@ def results(
                     raise content
                 elif kind != "ready":
                     pool.lose(worker)
+                    if not worker.ready and (worker.process.exitcode or 0) > 0:
+                        raise RunError(NOT_STARTED.format(why=""))  # nor will any other
                     if not pool.workers or worker.job in again:
-                        raise content if kind == "failure" else RunError(pool.why())
+                        raise content if kind == "failure" else RunError(f"{DIED}. {KEPT}")
                     if worker.job is not None:
                         again.add(worker.job)
                         waiting.appendleft(worker.job)
-                    warnings.warn(f"{DIED}. Going on with {len(pool.workers)}", stacklevel=2)
+                    warnings.warn(f"{DIED}. Going on with one worker fewer", stacklevel=2)
         pool.dismiss()
 
 
@@ -120,16 +123,16 @@ class _Worker:
             self.connection.send_bytes(content)
 
     def receive(self) -> tuple[Kind, Any]:
-        if not self.connection.poll():
-            return "end", None
         try:
-            packed = self.connection.recv_bytes()
+            packed = self.connection.recv_bytes() if self.connection.poll() else None
         except (EOFError, OSError):
+            packed = None
+        if packed is None:
             return "end", None
         kind, content = pickle.loads(packed)
         if kind == "failure":
             error, trace = content
-            if not self.ready and not isinstance(error, VeracityError):
+            if not (self.ready or isinstance(error, VeracityError) or _of_memory(error)):
                 error = RunError(NOT_STARTED.format(why=f" ({error})"))
             error.__cause__ = _InWorker(trace)
             content = error
@@ -151,11 +154,10 @@ class _Pool:
 
     def __init__(self, workers: int) -> None:
         self.workers = [_Worker() for _ in range(workers)]
-        self.all = tuple(self.workers)
 
     def __enter__(self) -> _Pool:
         # at exit the standard library waits for processes: they are ended before, in any case
-        self.end = Finalize(None, _kill, (self.all,), exitpriority=10)
+        self.end = Finalize(None, _kill, (tuple(self.workers),), exitpriority=10)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -184,27 +186,29 @@ class _Pool:
     def lose(self, worker: _Worker) -> None:
         """One that has ended, or that shall free its memory."""
         self.workers.remove(worker)
+        worker.connection.close()
+        _wait_for([worker], LOOK)
         _kill([worker])
-
-    def why(self) -> str:
-        """Why there is no result: where all workers end by themselves, they never could begin."""
-        began = any(w.ready or (w.process.exitcode or 0) < 0 for w in self.all)
-        return f"{DIED}. {KEPT}" if began else NOT_STARTED.format(why="")
 
     def dismiss(self) -> None:
         """Lets idle workers leave in order."""
         for worker in self.workers:
             worker.connection.close()
-        for worker in self.workers:
-            worker.process.join(PATIENCE)
+        _wait_for(self.workers, PATIENCE)
 
 
 def _kill(workers: Sequence[_Worker]) -> None:
-    started = [w.process for w in workers if w.process.pid is not None]
-    for process in started:
-        process.kill()
-    for process in started:
-        process.join(PATIENCE)
+    started = [w for w in workers if w.process.pid is not None]
+    for worker in started:
+        worker.process.kill()
+    _wait_for(started, PATIENCE)
+
+
+def _wait_for(workers: Sequence[_Worker], seconds: float) -> None:
+    """Until they have ended. To join one would also wait for processes that it leaves behind."""
+    deadline = time.monotonic() + seconds
+    while any(w.process.exitcode is None for w in workers) and time.monotonic() < deadline:
+        time.sleep(0.005)
 
 
 @contextlib.contextmanager
