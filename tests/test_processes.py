@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -178,23 +179,34 @@ def alive(process: int) -> bool:
 # ---- signals ---------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def handlers() -> Iterator[None]:
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
+    before = {number: signal.getsignal(number) for number in numbers}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("handlers")
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
 def test_what_asks_a_command_to_end_is_told_alike(name: str) -> None:
     number = getattr(signal, name)
-    before = signal.signal(number, signal.SIG_DFL)
-    try:
-        with pytest.raises(KeyboardInterrupt), exits.Signals.heard() as signals:
-            os.kill(os.getpid(), number)
-        assert signals.number == number
-        assert signal.getsignal(number) == signal.SIG_DFL
-        signal.signal(number, signal.SIG_IGN)  # as nohup does
-        with exits.Signals.heard() as signals:
-            os.kill(os.getpid(), number)
-        assert signals.number is None
-    finally:
-        signal.signal(number, before)
+    signal.signal(number, signal.SIG_DFL)
+    with exits.Signals.heard():
+        pass
+    assert signal.getsignal(number) == signal.SIG_DFL
+    with pytest.raises(KeyboardInterrupt), exits.Signals.heard() as signals:
+        os.kill(os.getpid(), number)
+    assert signals.number == number
+    os.kill(os.getpid(), number)  # what is put in order then is not disturbed
+    signal.signal(number, signal.SIG_IGN)  # as nohup does
+    with exits.Signals.heard() as signals:
+        os.kill(os.getpid(), number)
+    assert signals.number is None
 
 
+@pytest.mark.usefixtures("handlers")
 def test_a_swallowed_signal_is_given_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exits, "AGAIN", 0.05)
     with pytest.raises(KeyboardInterrupt), exits.Signals.heard() as signals:

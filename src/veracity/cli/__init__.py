@@ -110,6 +110,7 @@ def main() -> None:
         _tell(message, "--json" in arguments, error if debug else None)
     for stream in (sys.stdout, sys.stderr):
         _lost(stream)  # else Python says so at exit, and with a code of its own
+    signals.told = True
     raise SystemExit(code)
 
 

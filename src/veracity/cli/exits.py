@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 from collections.abc import Iterator
 from types import FrameType
@@ -25,23 +26,28 @@ class Signals:
 
     def __init__(self) -> None:
         self.number: int | None = None
+        self.told = False
 
     def receive(self, number: int, frame: FrameType | None) -> None:
-        """Ends what runs. Where a library swallows that, as in a callback, it is tried again."""
+        """The first one ends what runs, and is tried again where a library swallows that, as in a
+        callback. Others do not disturb what is put in order, until all is said."""
         if self.number is None:
             self.number = number
-            if hasattr(signal, "setitimer"):
-                signal.signal(signal.SIGALRM, self.receive)
-                signal.setitimer(signal.ITIMER_REAL, AGAIN, AGAIN)
-        raise KeyboardInterrupt
+            signal.signal(signal.SIGALRM, self.receive)
+            signal.setitimer(signal.ITIMER_REAL, AGAIN, AGAIN)
+            raise KeyboardInterrupt
+        if number == signal.SIGALRM:
+            raise KeyboardInterrupt
+        if self.told:
+            os._exit(SIGNALLED + self.number)
 
     @classmethod
     @contextlib.contextmanager
     def heard(cls) -> Iterator[Signals]:
         """A request to end, the end of a terminal and ^C all end a block in the same way."""
         signals = cls()
-        names = ("SIGINT", "SIGTERM", "SIGHUP")
-        numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+        posix = hasattr(signal, "setitimer")  # elsewhere ^C alone is a signal, and raises by itself
+        numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if posix else ()
         # what is ignored stays so: nohup, and commands in the background of a script
         before = {n: h for n in numbers if (h := signal.getsignal(n)) != signal.SIG_IGN}
         for number in before:
@@ -49,7 +55,8 @@ class Signals:
         try:
             yield signals
         finally:
-            if signals.number is not None and hasattr(signal, "setitimer"):
+            if signals.number is not None:
                 signal.setitimer(signal.ITIMER_REAL, 0)
-            for number, handler in before.items():
-                signal.signal(number, handler)
+            else:
+                for number, handler in before.items():
+                    signal.signal(number, handler)
