@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import multiprocessing
 import os
 import random
@@ -209,10 +208,17 @@ def test_what_asks_a_command_to_end_is_told_alike(name: str) -> None:
 @pytest.mark.usefixtures("handlers")
 def test_a_swallowed_signal_is_given_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exits, "AGAIN", 0.05)
-    with pytest.raises(KeyboardInterrupt), exits.Signals.heard() as signals:
-        with contextlib.suppress(KeyboardInterrupt):
+    said: list[object] = []
+    monkeypatch.setattr(sys, "__unraisablehook__", said.append)
+
+    class Closing:
+        def __del__(self) -> None:
             os.kill(os.getpid(), signal.SIGTERM)
+
+    with pytest.raises(KeyboardInterrupt), exits.Signals.heard() as signals:
+        Closing()
         time.sleep(5)
+    assert not said
     assert signals.number == signal.SIGTERM
     assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from types import FrameType
 
@@ -17,7 +18,7 @@ SIGNALLED = 128
 CLOSED_PIPE = SIGNALLED + 13
 """Not 0: who reads no further has not seen whether a bar was missed, and a gate must not pass."""
 
-AGAIN = 3.0
+AGAIN = 2.0
 """Seconds until a signal that was swallowed on the way is given again."""
 
 
@@ -41,6 +42,11 @@ class Signals:
         if self.told:
             os._exit(SIGNALLED + self.number)
 
+    def swallowed(self, lost: sys.UnraisableHookArgs) -> None:
+        """What is raised where nothing can be, as in a destructor; a signal comes again for it."""
+        if not issubclass(lost.exc_type, KeyboardInterrupt):
+            sys.__unraisablehook__(lost)
+
     @classmethod
     @contextlib.contextmanager
     def heard(cls) -> Iterator[Signals]:
@@ -52,9 +58,11 @@ class Signals:
         before = {n: h for n in numbers if (h := signal.getsignal(n)) != signal.SIG_IGN}
         for number in before:
             signal.signal(number, signals.receive)
+        hook, sys.unraisablehook = sys.unraisablehook, signals.swallowed
         try:
             yield signals
         finally:
+            sys.unraisablehook = hook
             if signals.number is not None:
                 signal.setitimer(signal.ITIMER_REAL, 0)
             else:
