@@ -18,15 +18,15 @@ from typing import Any, NoReturn
 
 
 def run_command(
-    *arguments: str, cwd: Path, timeout: float = 240, **environment: str
+    *arguments: str, cwd: Path, timeout: float = 240, to: Any = None, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """What `veracity ...` says in this folder, and its exit code."""
+    """What `veracity ...` says in this folder, and its exit code; `to` is what it prints to."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # newer versions of Python warn of threads
             process = os.fork()
         if not process:
-            _run(arguments, cwd, environment, out, err)
+            _run(arguments, cwd, environment, to or out, err)
         code = _ended(process, timeout)
         said = []
         for file in (out, err):

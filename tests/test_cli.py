@@ -224,7 +224,7 @@ def test_data_verbs(place: Path, tmp_path: Path) -> None:
     ]
     (tmp_path / "bad.jsonl").write_text("\n".join(bad))
     found = run("data", "validate", "bad.jsonl", "--json", cwd=tmp_path)
-    assert found.returncode == 1
+    assert found.returncode == 2
     faults = json.loads(found.stdout)["faults"]
     assert [f["line"] for f in faults if f["severity"] == "error"] == [2, 3, 4]
 
@@ -383,7 +383,7 @@ def test_interrupting_says_how_to_go_on(place: Path, tmp_path: Path) -> None:
     import signal
 
     process = subprocess.Popen(
-        [sys.executable, "-m", "veracity", "audit", str(place / "model"), "made_reviews(n=20000)",
+        [sys.executable, "-m", "veracity", "audit", str(place / "model"), "made_reviews(n=2000)",
          "--split", "all", "--methods", "lime(samples=3000)", "--out", "r"],
         cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         # a shell that runs the tests in the background has its children ignore the signal
@@ -392,14 +392,8 @@ def test_interrupting_says_how_to_go_on(place: Path, tmp_path: Path) -> None:
     deadline = time.monotonic() + 60
     while not (tmp_path / "r" / "attributions").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
-    for _ in range(12):  # what runs when a signal comes may swallow it: a person presses again
-        process.send_signal(signal.SIGINT)
-        try:
-            _, stderr = process.communicate(timeout=6)
-            break
-        except subprocess.TimeoutExpired:
-            continue
-    process.kill()
+    process.send_signal(signal.SIGINT)  # once: what a library swallows is given again
+    _, stderr = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "the same command goes on" in stderr
     assert "Traceback" not in stderr

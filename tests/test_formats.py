@@ -426,7 +426,7 @@ def test_documents_are_limited_and_must_be_there(
         load_data(folder / "val.jsonl")
     (folder / "docs").mkdir()
     told = run_command("data", "validate", str(folder), cwd=tmp_path)
-    assert told.returncode == 1 and told.stdout.count("cannot be read in docs/") == 3
+    assert told.returncode == 2 and told.stdout.count("cannot be read in docs/") == 3
 
 
 # ---- the command line -----------------------------------------------------------------------

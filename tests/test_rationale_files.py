@@ -253,7 +253,7 @@ def test_every_fault_is_told_with_its_line_and_nothing_is_lost(place: Path) -> N
     marked = ({"rationales": [[0]], **row} if isinstance(row, dict) else row for row, _ in rows)
     jsonl(place / "bad.jsonl", *marked)
     result = run("data", "validate", "bad.jsonl", cwd=place)
-    assert result.returncode == 1 and result.stderr == ""
+    assert result.returncode == 2 and result.stderr == ""
     said = dict(line.split(": ", 1) for line in result.stdout.splitlines()[:-1])
     expected = {f"line {i}": says for i, (_, says) in enumerate(rows, 1) if says}
     assert said.keys() == expected.keys()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import io
+import os
+import signal
 import sys
+import traceback
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 from typing import Annotated, TextIO
 
 import typer
@@ -25,7 +28,7 @@ from . import (
     truths,
     twins,
 )
-from .exits import BAD_INPUT, BUG, INTERRUPTED
+from .exits import BAD_INPUT, BUG, CLOSED_PIPE, SIGNALLED, Signals
 from .reading import with_options
 from .showing import print_json
 
@@ -96,8 +99,19 @@ def main() -> None:
     arguments = sys.argv[1:]
     debug = "--debug" in arguments
     arguments = [a for a in arguments if a != "--debug"]
-    with _errors_told(debug, "--json" in arguments):
-        app(args=arguments, prog_name="veracity")
+    error: BaseException | None = None
+    with Signals.heard() as signals:
+        try:
+            app(args=arguments, prog_name="veracity")
+        except BaseException as raised:
+            error = raised
+    message, code = _outcome(error, signals.number)
+    if message:
+        _tell(message, "--json" in arguments, error if debug else None)
+    for stream in (sys.stdout, sys.stderr):
+        _lost(stream)  # else Python says so at exit, and with a code of its own
+    signals.told = True
+    raise SystemExit(code)
 
 
 def _warning_told(
@@ -113,37 +127,64 @@ def _warning_told(
         print(f"veracity: {message}", file=sys.stderr)
 
 
-@contextmanager
-def _errors_told(debug: bool, as_json: bool) -> Iterator[None]:
-    try:
-        yield
-    except VeracityError as error:
-        _fail(str(error), BAD_INPUT, debug, as_json, error)
-    except (KeyboardInterrupt, SystemExit) as error:
-        if isinstance(error, SystemExit) and error.code != INTERRUPTED:
-            raise
-        message = "interrupted. What was written is kept: the same command goes on from there"
-        _fail(message, INTERRUPTED, debug, as_json, error)
-    except BrokenPipeError:
-        sys.stderr.close()
-        raise SystemExit(0) from None
-    except (OSError, MemoryError) as error:
-        _fail(f"{error or type(error).__name__}", BAD_INPUT, debug, as_json, error)
-    except Exception as error:
-        message = (
-            f"unexpected {type(error).__name__}: {error}. This should not happen: please report "
-            "it with the output of the same command and --debug"
-        )
-        _fail(message, BUG, debug, as_json, error)
+def _outcome(error: BaseException | None, received: int | None) -> tuple[str, int]:
+    """What is to be said, and the exit code: the one place that decides both."""
+    lost = _lost(sys.stdout)
+    code = error.code if isinstance(error, SystemExit) else None
+    behind = error.__context__ if isinstance(error, SystemExit) else None
+    interrupted = isinstance(error, KeyboardInterrupt) or code == SIGNALLED + signal.SIGINT
+    if interrupted or (received is not None and error is not None and code != 0):
+        number = received or signal.SIGINT
+        said = "interrupted. What was written is kept: the same command goes on from there"
+        return said, SIGNALLED + number
+    if any(isinstance(e, BrokenPipeError) for e in (error, behind, lost)):
+        return "", CLOSED_PIPE
+    full = lost or error
+    # without a buffer printing itself fails; what fails to be written to a file of ours names it
+    if isinstance(full, OSError) and (lost or full.errno in (errno.ENOSPC, errno.EIO)):
+        said = f"could not write to standard output or to the disk: {full.strerror or full}"
+        return f"{said}. Make room and give the same command again", BAD_INPUT
+    if error is None or (isinstance(code, int) and code == getattr(behind, "exit_code", None)):
+        return "", code if isinstance(code, int) else 0  # said already
+    if isinstance(behind, typer.Abort):
+        return f"a file ended too early: {behind.__cause__}", BAD_INPUT
+    if isinstance(error, SystemExit):
+        said = f"code of a model or a plug-in ended the program with sys.exit({code!r})"
+        return f"{said}; expected it to answer", BAD_INPUT
+    if isinstance(error, VeracityError):
+        return str(error), BAD_INPUT
+    if isinstance(error, OSError | MemoryError):
+        return f"{error or type(error).__name__}", BAD_INPUT
+    return (
+        f"unexpected {type(error).__name__}: {error}. This should not happen: please report it "
+        "with the output of the same command and --debug",
+        BUG,
+    )
 
 
-def _fail(message: str, code: int, debug: bool, as_json: bool, error: BaseException) -> None:
-    if debug:
-        raise error
+def _tell(message: str, as_json: bool, error: BaseException | None) -> None:
     from ..reports.showing import printable
 
-    if as_json:
-        print_json({"error": message})
-    for i, line in enumerate(message.splitlines()):
-        print(("" if i else "veracity: ") + printable(line), file=sys.stderr)
-    raise SystemExit(code) from None
+    with suppress(OSError):
+        if as_json:
+            print_json({"error": message})
+    with suppress(OSError):
+        if error is not None:
+            traceback.print_exception(error)
+        for i, line in enumerate(message.splitlines()):
+            print(("" if i else "veracity: ") + printable(line), file=sys.stderr)
+
+
+def _lost(stream: TextIO | None) -> OSError | None:
+    """Why what was printed reaches nobody, if so; what is left of it is then let go."""
+    if stream is None:  # closed by who called
+        return None
+    try:
+        stream.flush()
+    except OSError as error:
+        with suppress(OSError, ValueError):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, stream.fileno())
+            os.close(nowhere)
+        return error
+    return None

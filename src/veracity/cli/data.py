@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from .exits import BAD_INPUT
 from .listing import list_datasets
 from .options import (
     DataSource,
@@ -68,7 +69,7 @@ def validate(
         good = "no faults" if not faults else f"{len(errors)} errors"
         print(f"{data}: {good}, {len(faults) - len(errors)} warnings")
     if errors:
-        raise typer.Exit(1)
+        raise typer.Exit(BAD_INPUT)
 
 
 def convert(

@@ -1,6 +1,70 @@
-"""What a command's exit code says."""
+"""What a command's exit code says (docs/exits.md), and the signals that end one."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from types import FrameType
 
 FAILED_BAR = 1
 BAD_INPUT = 2
-INTERRUPTED = 130
 BUG = 70
+SIGNALLED = 128
+"""And the number of the signal, as shells count."""
+
+CLOSED_PIPE = SIGNALLED + 13
+"""Not 0: who reads no further has not seen whether a bar was missed, and a gate must not pass."""
+
+AGAIN = 2.0
+"""Seconds until a signal that was swallowed on the way is given again."""
+
+
+class Signals:
+    """The signal that was received, if any."""
+
+    def __init__(self) -> None:
+        self.number: int | None = None
+        self.told = False
+
+    def receive(self, number: int, frame: FrameType | None) -> None:
+        """The first one ends what runs, and is tried again where a library swallows that, as in a
+        callback. Others do not disturb what is put in order, until all is said."""
+        if self.number is None:
+            self.number = number
+            signal.signal(signal.SIGALRM, self.receive)
+            signal.setitimer(signal.ITIMER_REAL, AGAIN, AGAIN)
+            raise KeyboardInterrupt
+        if number == signal.SIGALRM:
+            raise KeyboardInterrupt
+        if self.told:
+            os._exit(SIGNALLED + self.number)
+
+    def swallowed(self, lost: sys.UnraisableHookArgs) -> None:
+        """What is raised where nothing can be, as in a destructor; a signal comes again for it."""
+        if not issubclass(lost.exc_type, KeyboardInterrupt):
+            sys.__unraisablehook__(lost)
+
+    @classmethod
+    @contextlib.contextmanager
+    def heard(cls) -> Iterator[Signals]:
+        """A request to end, the end of a terminal and ^C all end a block in the same way."""
+        signals = cls()
+        posix = hasattr(signal, "setitimer")  # elsewhere ^C alone is a signal, and raises by itself
+        numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if posix else ()
+        # what is ignored stays so: nohup, and commands in the background of a script
+        before = {n: h for n in numbers if (h := signal.getsignal(n)) != signal.SIG_IGN}
+        for number in before:
+            signal.signal(number, signals.receive)
+        hook, sys.unraisablehook = sys.unraisablehook, signals.swallowed
+        try:
+            yield signals
+        finally:
+            sys.unraisablehook = hook
+            if signals.number is not None:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            else:
+                for number, handler in before.items():
+                    signal.signal(number, handler)

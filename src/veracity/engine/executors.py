@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import os
-import pickle
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from multiprocessing import get_context
-from queue import Empty
 from typing import Any, Protocol, TypeVar
 
-from ..core.errors import RunError
+from .processes import results
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
@@ -31,7 +27,7 @@ def default_workers(jobs: int = MOST_WORKERS) -> int:
 
 
 OFTEN = 0.5
-"""Seconds between two pieces of news of one kind from a worker, and between two looks for them."""
+"""Seconds between two pieces of news of one kind from a worker."""
 
 Hearer = Callable[[Any, Any], None]
 """Takes a job and what it told."""
@@ -68,52 +64,19 @@ class Local:
                     result = work(job)
                 yield result
             return
-        try:
-            pickle.dumps(work)
-        except Exception as error:
-            raise RunError(
-                f"a model or a plug-in cannot be sent to a worker process ({error}). Define it in "
-                "a module, not in a function or a session, or use one worker"
-            ) from error
         threads = max(1, (os.cpu_count() or 1) // self.workers)
-        # spawned, not forked: a forked copy of a process with running threads can hang
-        context = get_context("spawn")
-        news = context.Queue() if hear else None
-        with ProcessPoolExecutor(
-            min(self.workers, len(jobs)),
-            mp_context=context,
-            initializer=_prepare,
-            initargs=(work, threads, news),
-        ) as pool:
-            begun = False
-            numbers = {pool.submit(_do, i, job): i for i, job in enumerate(jobs)}
-            waiting: set[Future[Any]] = set(numbers)
-            try:
-                while waiting:
-                    pause = None if hear is None else OFTEN
-                    done, waiting = wait(waiting, timeout=pause, return_when=FIRST_COMPLETED)
-                    if hear is not None:
-                        open_ = {numbers[future] for future in (*done, *waiting)}
-                        for i, told in _waiting_in(news):
-                            if i in open_:  # what comes behind a result is old
-                                hear(jobs[i], told)
-                    for future in done:
-                        result, warned = future.result()
-                        begun = True
-                        for text in warned:
-                            warnings.warn(text, stacklevel=2)
-                        yield result
-            except BrokenProcessPool:
-                raise RunError(
-                    "a worker process ended unexpectedly, perhaps for lack of memory. What was "
-                    "written is kept: try again with fewer --workers"
-                    if begun
-                    else "the worker processes could not start. A script must call this under "
-                    "`if __name__ == '__main__':`; in a session or notebook use one worker"
-                ) from None
-            finally:
-                for future in waiting:
-                    future.cancel()
+        task = _Task(work, threads, heard=hear is not None)
+        found = results(
+            task,
+            jobs,
+            workers=min(self.workers, len(jobs)),
+            hear=lambda i, news: hear(jobs[i], news) if hear is not None else None,
+        )
+        with closing(found):
+            for result, warned in found:
+                for text in warned:
+                    warnings.warn(text, stacklevel=2)
+                yield result
 
 
 # ---- what a job tells while it works ---------------------------------------------------------
@@ -141,32 +104,8 @@ def _heard(job: Any, hear: Hearer | None) -> Iterator[None]:
         _ear = before
 
 
-def _waiting_in(queue: Any) -> Iterator[tuple[int, Any]]:
-    while True:
-        try:
-            yield queue.get_nowait()
-        except Empty:
-            return
-
-
-class _Reporter:
-    """Sends news to the process that gave the jobs out; what comes too fast is left out."""
-
-    def __init__(self, queue: Any) -> None:
-        self.queue = queue
-        self.last: dict[tuple[int, type], float] = {}
-
-    def __call__(self, number: int, news: Any) -> None:
-        now, kind = time.monotonic(), (number, type(news))
-        if now - self.last.get(kind, -OFTEN) >= OFTEN:
-            self.last[kind] = now
-            self.queue.put((number, news))
-
-
 # ---- in a worker -----------------------------------------------------------------------------
 
-_work: Callable[[Any], Any] | None = None
-_reporter: _Reporter | None = None
 _cores: int | None = None
 
 
@@ -175,26 +114,43 @@ def cores() -> int:
     return _cores or os.cpu_count() or 1
 
 
-def _prepare(work: Callable[[Any], Any], threads: int, news: Any) -> None:
-    """Keeps the work in the worker, so that models travel once and not with every job."""
-    global _work, _reporter, _cores
-    _work, _cores = work, threads
-    if news is not None:
-        news.cancel_join_thread()  # a worker that is done does not wait to be heard
-        _reporter = _Reporter(news)
-    import torch
+@dataclass(frozen=True)
+class _Task:
+    """The work as a worker does it: with its share of the cores, and heard by its parent."""
 
-    torch.set_num_threads(threads)
+    work: Callable[[Any], Any]
+    threads: int
+    heard: bool
+
+    def __call__(self, job: Any, send: Callable[[Any], None]) -> tuple[Any, list[str]]:
+        """The result, and what was warned of: to be said once, by the process that people look
+        at."""
+        global _cores
+        _cores = self.threads
+        if "torch" in sys.modules:
+            sys.modules["torch"].set_num_threads(self.threads)
+        else:  # it takes seconds to import, and not all work needs it
+            os.environ["OMP_NUM_THREADS"] = str(self.threads)
+        hear = _Reporter(send) if self.heard else None
+        with warnings.catch_warnings(record=True) as said, _heard(job, hear):
+            try:
+                result = self.work(job)
+            except Exception as error:
+                for warned in said:  # it may tell why
+                    error.add_note(f"warned before: {warned.message}")
+                raise
+        return result, [str(warned.message) for warned in said]
 
 
-def _do(number: int, job: Any) -> tuple[Any, list[str]]:
-    """The result, and what was warned of: to be said once, by the process that people look at."""
-    assert _work is not None
-    with warnings.catch_warnings(record=True) as said, _heard(number, _reporter):
-        try:
-            result = _work(job)
-        except Exception as error:
-            for warned in said:  # it may tell why
-                error.add_note(f"warned before: {warned.message}")
-            raise
-    return result, [str(warned.message) for warned in said]
+class _Reporter:
+    """Sends news to the process that gave the jobs out; what comes too fast is left out."""
+
+    def __init__(self, send: Callable[[Any], None]) -> None:
+        self.send = send
+        self.last: dict[type, float] = {}
+
+    def __call__(self, job: Any, news: Any) -> None:
+        now, kind = time.monotonic(), type(news)
+        if now - self.last.get(kind, -OFTEN) >= OFTEN:
+            self.last[kind] = now
+            self.send(news)
