@@ -137,10 +137,10 @@ def finish(started: Started, within: float = NO_END, *, orphans: float = ORPHANS
         if ended:
             status = found
         elif time.monotonic() > deadline:
-            said = _last(started.err.read_text("utf-8", "replace"))
+            last = _last(started.err.read_text("utf-8", "replace"))
             end_marked(started.mark)
             process.wait()
-            raise Broken(f"a hang: no end within {within:g} s; said {said!r}")
+            raise Broken(f"a hang: no end within {within:g} s; said {last!r}")
         else:
             time.sleep(0.01)
     process.returncode = os.waitstatus_to_exitcode(status)

@@ -7,8 +7,11 @@ import functools
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+
+from veracity.data import Splits
 
 
 def reviews(path: Path) -> Path:
@@ -98,7 +101,7 @@ def trained(folder: Path, spec: str) -> None:
 
 
 @functools.cache
-def training(spec: str):  # type: ignore[no-untyped-def]
+def training(spec: str) -> tuple[Any, Splits]:
     from veracity.data import load_data, split
     from veracity.models.architectures import architectures
 
@@ -137,7 +140,8 @@ def encoder(folder: Path) -> Path:
         label2id={"negative": 0, "positive": 1},
     )
     torch.manual_seed(0)
-    transformers.utils.logging.disable_progress_bar()
-    transformers.BertForSequenceClassification(config).save_pretrained(folder)
+    transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    model = transformers.BertForSequenceClassification(config)  # type: ignore[no-untyped-call]
+    model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder

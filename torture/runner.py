@@ -71,7 +71,7 @@ def campaign(
 
 
 def _in_peace(name: str, common: Path) -> None:
-    """Prepares in a process of its own, so that this one stays without threads and may be forked."""
+    """Prepares in a process of its own: this one stays without threads and may be forked."""
     preparing = FORK.Process(target=_prepare, args=(name, common))
     preparing.start()
     preparing.join()
@@ -104,11 +104,15 @@ def _of_kind(
         )
         for i in range(jobs)
     ]
-    while open_ := {slot.pipe: slot for slot in slots if slot.pipe is not None}:
-        for pipe in wait(list(open_), timeout=0.2):
-            open_[pipe].hear(tally)  # type: ignore[index]
+    try:
+        while open_ := {slot.pipe: slot for slot in slots if slot.pipe is not None}:
+            for pipe in wait(list(open_), timeout=0.2):
+                open_[pipe].hear(tally)  # type: ignore[index]
+            for slot in slots:
+                slot.watch(kind.DEADLINE, tally)
+    finally:
         for slot in slots:
-            slot.watch(kind.DEADLINE, tally)
+            slot.end()
     tally.seconds = time.monotonic() - started
     shutil.rmtree(work, ignore_errors=True)
     return tally
@@ -162,6 +166,13 @@ class _Slot:
         self.process.join()
         self.pipe.close()
         self._replace(tally, f"no end within {deadline:g} s")
+
+    def end(self) -> None:
+        """Ends what still runs: the campaign itself leaves nobody behind."""
+        if self.process.is_alive():
+            self.process.kill()
+            self.process.join()
+        end_marked(self.mark)
 
     def _replace(self, tally: Tally, problem: str) -> None:
         end_marked(self.mark)

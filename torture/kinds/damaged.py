@@ -8,7 +8,6 @@ import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from ..case import bounded_memory, tried
 from ..commands import forked, prepared
@@ -286,6 +285,5 @@ def _hurt(rng: random.Random, victim: Path, other: Path) -> None:
         victim.write_bytes(damaged(rng, content, strange))
 
 
-def _linked(source: str, target: str) -> Any:
+def _linked(source: str, target: str) -> None:
     os.link(source, target)
-    return target

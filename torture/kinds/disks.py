@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import random
 import resource
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -54,7 +55,7 @@ def case(number: int, rng: random.Random, place: Path, work: Path) -> str:
     return f"{verb} {'tmpfs' if mounted else 'file size'}"
 
 
-def _at_most(rng: random.Random):  # type: ignore[no-untyped-def]
+def _at_most(rng: random.Random) -> Callable[[], None]:
     size = rng.choice((0, 100, 1000, 4000, 16000))
     return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
@@ -70,7 +71,16 @@ def _small_disk(folder: Path, size: int) -> Iterator[bool]:
             _c().umount2(os.fsencode(folder), 2)
 
 
+@functools.cache
+def _own_mounts() -> bool:
+    """What this process mounts is seen by it and its children alone, and goes with them."""
+    apart, private = 0x20000, 0x44000
+    return not (_c().unshare(apart) or _c().mount(b"none", b"/", None, private, None))
+
+
 def _mount(folder: Path, size: int, *, again: bool = False) -> bool:
+    if not _own_mounts():
+        return False
     options = f"size={size}".encode()
     return not _c().mount(b"none", os.fsencode(folder), b"tmpfs", 32 if again else 0, options)
 

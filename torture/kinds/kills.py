@@ -55,6 +55,7 @@ def case(number: int, rng: random.Random, place: Path, work: Path) -> str:
         _checked(ended.code, ended.err, sent, begun)
         kept(before, past, folder)
         if ended.code == 0:
+            label = f"{verb} ended first"
             break
     before, past = parts(folder), epochs(folder)
     _whole_json(folder)
@@ -67,13 +68,13 @@ def case(number: int, rng: random.Random, place: Path, work: Path) -> str:
 
 
 def _wait(rng: random.Random, started: Started, folder: Path, usual: float) -> None:
-    """Half of the moments are counted from when the work begins: most of the time goes to start."""
+    """Most moments are counted from when the work begins: most of the time goes to start."""
     if rng.random() < 0.75:
         while not folder.exists() and started.process.poll() is None:
             time.sleep(0.005)
             if time.monotonic() - started.since > 60:
                 return
-        time.sleep(rng.random() ** 2 * usual)
+        time.sleep(rng.random() ** 2 * usual / 2)
         return
     time.sleep(rng.random() * usual)
 

@@ -147,7 +147,7 @@ def _used(kind: str, made: Any) -> None:
         import veracity
 
         texts = ["a great film , not dull at all", "dull"]
-        veracity.explain(_Model(), texts, made)  # type: ignore[arg-type]
+        veracity.explain(_Model(), texts, made)
         return
     from veracity.changes import changed
     from veracity.data import load_data

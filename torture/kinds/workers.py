@@ -25,7 +25,7 @@ from ..commands import (
 )
 
 ABOUT = "kills of workers, from the moment they appear"
-SHARE = 9.0
+SHARE = 12.0
 DEADLINE = 240.0
 
 PROMISED = 30.0
@@ -46,7 +46,8 @@ def case(number: int, rng: random.Random, place: Path, work: Path) -> str:
     # on a machine that is busy with other things even an undisturbed run may take longer
     finish(started, within=max(PROMISED, 3 * usual_seconds(place, verb))).expect(0, 2)
     before, past = parts(folder), epochs(folder)
-    forked(words, work).expect(0)
+    # as the message advises: again, mostly with fewer workers
+    forked(command(verb, place, workers=rng.choice((1, 1, 2))), work).expect(0)
     kept(before, past, folder)
     same(place, verb, folder)
     return f"{verb} {'in start-up' if starting else 'at work'}" if killed else "none to kill"
