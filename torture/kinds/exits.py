@@ -14,7 +14,7 @@ from ..commands import MARK, Ended, Started, done, finish, prepared, start
 from ..good import reviews
 
 ABOUT = "exit codes; closed pipes and full devices as standard output"
-SHARE = 1.0
+SHARE = 2.0
 DEADLINE = 150.0
 
 _FEW = "made_reviews(n=60)"

@@ -93,6 +93,8 @@ def _checked(code: int, err: str, sent: signal.Signals, begun: bool) -> None:
         return
     if not begun and code in (-sent, 128 + sent):
         return  # before the program has the word, Python and the system do as they do
+    if code == -sent:
+        raise Broken(f"{sent.name}: ended by the signal without a word, work begun")
     if code != 128 + sent:
         last = " ".join(err.split())[-120:]
         raise Broken(f"{sent.name}: expected exit code {128 + sent}, got {code}: {last!r}")
