@@ -10,7 +10,7 @@ INPUTS := pyproject.toml constraints.txt
 # one process per core, one thread each: small models gain nothing from more
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
 
-.PHONY: help demo test test-slow check format bench power clean
+.PHONY: help demo test test-slow check format bench power torture clean
 
 help: ## Say what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -39,6 +39,9 @@ bench: $(VENV)/.dev benchmarks/peers/.made .venv-ferret/.made ## Measure speed a
 
 power: $(VENV)/.dev ## Measure how surely planted cues are found by veracity suspects
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/suspects_power.py $(ARGS)
+
+torture: $(VENV)/.dev ## Try to break it: kills, full disks, damaged files (ARGS='--minutes 30 --only kills')
+	$(BIN)/python -m torture $(ARGS)
 
 clean: ## Remove the environment and what tools left behind
 	rm -rf $(VENV) .venv-ferret benchmarks/peers benchmarks/models .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

@@ -16,12 +16,14 @@ import sys
 import traceback
 import types
 import typing
+import unicodedata
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib.metadata import entry_points
+from keyword import iskeyword
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
@@ -68,14 +70,19 @@ def settings(plugin: Plugin, *, defaults: bool = True) -> dict[str, Any]:
 
 
 def format_spec(name: str, values: dict[str, Any]) -> str:
-    """`name(key=value, …)`; words stand bare."""
+    """`name(key=value, …)`; words stand bare, unless they would be read as something else."""
     if not values:
         return name
     shown = (
-        f"{k}={v if isinstance(v, str) and v.isidentifier() else repr(v)}"
-        for k, v in values.items()
+        f"{k}={v if isinstance(v, str) and _is_bare(v) else repr(v)}" for k, v in values.items()
     )
     return f"{name}({', '.join(shown)})"
+
+
+def _is_bare(word: str) -> bool:
+    # compared as Python would read it, which writes some letters in another way
+    plain = word.isidentifier() and unicodedata.normalize("NFKC", word) == word
+    return plain and not iskeyword(word) and word not in _JSON_WORDS
 
 
 _JSON_WORDS = {"true": True, "false": False, "null": None}

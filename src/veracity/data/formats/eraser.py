@@ -39,7 +39,7 @@ class Eraser(Format):
                 f"expected sentence_lengths to be whole numbers that add up to the {n} tokens, "
                 f"got {lengths}"
             )
-        groups = [_spans(one, n) for one in as_list(values.pop("evidence"), "evidence")]
+        groups = [_spans(one, n) for one in as_list(values.pop("evidence", None), "evidence")]
         if self.sets == "joined" and groups:
             groups = [[span for spans in groups for span in spans]]
         sets = [sorted({i for a, b in spans for i in range(a, b)}) for spans in groups]

@@ -1,0 +1,1 @@
+"""A campaign against the whole program: kills, full disks, damaged files, hostile servers."""

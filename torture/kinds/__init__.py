@@ -1,0 +1,1 @@
+"""One file per kind of case; the folder is the list."""

@@ -1,0 +1,113 @@
+"""The command ends at a random moment, by a random signal, and is given again."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import time
+from pathlib import Path
+
+from ..case import Broken
+from ..commands import (
+    VERBS,
+    Started,
+    command,
+    done,
+    epochs,
+    finish,
+    forked,
+    kept,
+    parts,
+    prepared,
+    same,
+    start,
+    usual_seconds,
+)
+
+ABOUT = "kills of the command at random moments, then the same command again"
+SHARE = 8.0
+DEADLINE = 240.0
+
+SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+MOST_KILLS = 3
+
+
+def prepare(place: Path) -> None:
+    prepared(place)
+
+
+def case(number: int, rng: random.Random, place: Path, work: Path) -> str:
+    verb = list(VERBS)[number % len(VERBS)]
+    words = command(verb, place, workers=rng.choice((1, 1, 1, 2)))
+    folder, label = work / "out", ""
+    # every fourth is killed again while it resumes
+    for _ in range(rng.randint(2, MOST_KILLS) if rng.random() < 0.25 else 1):
+        before, past = parts(folder), epochs(folder)
+        sent = rng.choice(SIGNALS)
+        label = f"{verb} {sent.name}"
+        started = start(words, work)
+        _wait(rng, started, folder, usual_seconds(place, verb))
+        begun = folder.exists()
+        _send(rng, started, sent)
+        ended = finish(started, within=max(30, 3 * usual_seconds(place, verb)))
+        _checked(ended.code, ended.err, sent, begun)
+        kept(before, past, folder)
+        if ended.code == 0:
+            label = f"{verb} ended first"
+            break
+    before, past = parts(folder), epochs(folder)
+    _whole_json(folder)
+    if not (verb == "train" and (folder / "veracity.json").exists()):
+        # given again to a process that has imported all it needs: twice as many cases in the time
+        (done if rng.random() < 0.2 else forked)(words, work).expect(0)
+    kept(before, past, folder)
+    same(place, verb, folder)
+    return label
+
+
+def _wait(rng: random.Random, started: Started, folder: Path, usual: float) -> None:
+    """Most moments are counted from when the work begins: most of the time goes to start."""
+    if rng.random() < 0.75:
+        while not folder.exists() and started.process.poll() is None:
+            time.sleep(0.005)
+            if time.monotonic() - started.since > 60:
+                return
+        time.sleep(rng.random() ** 2 * usual / 2)
+        return
+    time.sleep(rng.random() * usual)
+
+
+def _send(rng: random.Random, started: Started, sent: signal.Signals) -> None:
+    """To the command alone, as `kill` does, or to all of its group, as a terminal does."""
+    to_all = sent in (signal.SIGINT, signal.SIGHUP) and rng.random() < 0.5
+    try:
+        (os.killpg if to_all else os.kill)(started.process.pid, sent)
+    except ProcessLookupError:
+        return
+
+
+def _checked(code: int, err: str, sent: signal.Signals, begun: bool) -> None:
+    if code == 0 or (sent == signal.SIGKILL and code == -sent):
+        return
+    if not begun and code in (-sent, 128 + sent):
+        return  # before the program has the word, Python and the system do as they do
+    if code == -sent:
+        raise Broken(f"{sent.name}: ended by the signal without a word, work begun")
+    if code != 128 + sent:
+        last = " ".join(err.split())[-120:]
+        raise Broken(f"{sent.name}: expected exit code {128 + sent}, got {code}: {last!r}")
+    if "Traceback" in err:
+        raise Broken(f"{sent.name}: exit code {code} with a traceback")
+    if "veracity: " not in err:
+        raise Broken(f"{sent.name}: exit code {code} without a sentence")
+
+
+def _whole_json(folder: Path) -> None:
+    """Whatever has its name is complete."""
+    for path in folder.rglob("*.json"):
+        try:
+            json.loads(path.read_text("utf-8"))
+        except ValueError as error:
+            raise Broken(f"{path.name} is torn: {error}") from None
