@@ -85,7 +85,7 @@ class TransformerText(nn.Module):
         self.tokenizer = tokenizer
         self.label = label
         self.batching = batching
-        names = [str(model.config.id2label[i]) for i in range(model.config.num_labels)]
+        names = label_names(model.config)
         self.moved_text: Text | None = None
         self.labels = tuple(names) if label is None else (f"not {names[label]}", names[label])
         self.longest = most_pieces(model, tokenizer)
@@ -511,10 +511,21 @@ def _warn_of(model: Any, lack: str) -> None:
     )
 
 
+def label_names(config: Any) -> list[str]:
+    """What the model's answers are called, each by a name of its own."""
+    names = [str(config.id2label.get(i, "")) for i in range(config.num_labels)]
+    if "" in names or len(set(names)) < len(names):
+        raise ModelError(
+            f"expected config.json to give each of the model's {len(names)} labels a name of its "
+            f"own (id2label); got {str(config.id2label)[:80]}"
+        )
+    return names
+
+
 def _label(model: Any, label: str | None) -> int | None:
     """The number of the one label that is asked about; None where labels exclude each other."""
     config = model.config
-    names = [str(config.id2label[i]) for i in range(config.num_labels)]
+    names = label_names(config)
     kind = config.problem_type
     several = kind == "multi_label_classification"
     if label is not None:
