@@ -312,21 +312,29 @@ def _of_objects(rows: Iterator[Row]) -> Table:
 
 
 def _parquet(path: Path) -> Table:
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    try:
+    with _readable(path, "Parquet"):
         BYTES.check(check_file(path), path)
         with pq.ParquetFile(path) as file:
             table = _within(file.schema_arrow, _batches(file, path), path)
-    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
-        raise DataError(f"{path}: expected a whole Parquet file; {error}") from None
+        try:
+            about = parse_json((table.schema.metadata or {}).get(b"huggingface", b"{}").decode())
+            features = about["info"]["features"]
+        except (ValueError, KeyError, TypeError):
+            features = {}
+        return Table(tuple(table.column_names), tuple(arrow_rows(table, features, None, 0)))
+
+
+@contextmanager
+def _readable(path: Path, kind: str) -> Iterator[None]:
+    """What is wrong with a file of tables, down to its single values, as one sentence."""
+    import pyarrow as pa
+
     try:
-        about = parse_json((table.schema.metadata or {}).get(b"huggingface", b"{}").decode())
-        features = about["info"]["features"]
-    except (ValueError, KeyError, TypeError):
-        features = {}
-    return Table(tuple(table.column_names), tuple(arrow_rows(table, features, None, 0)))
+        yield
+    except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError) as error:
+        raise DataError(f"{path}: expected a whole {kind} file; {error}") from None
 
 
 def _batches(file: Any, path: Path) -> Iterator[Any]:
@@ -336,7 +344,7 @@ def _batches(file: Any, path: Path) -> Iterator[Any]:
     VALUES.check(about.num_rows * about.num_columns, path)
     groups = [about.row_group(i).total_byte_size for i in range(about.num_row_groups)]
     size = BYTES.value // max([1, *groups])
-    return file.iter_batches(batch_size=min(max(size, 1), 10_000))
+    yield from file.iter_batches(batch_size=min(max(size, 1), 10_000))
 
 
 def _within(schema: Any, batches: Iterable[Any], path: Path) -> Any:
@@ -403,9 +411,11 @@ def _folder(path: Path) -> Table:
             raise DataError(f"{path / name}: save it again after flatten_indices()")
         split = name or state["_split"] or None
         for part in state["_data_files"]:
-            table = _arrow(path / name / Path(str(part["filename"])).name)
+            file = path / name / Path(str(part["filename"])).name
+            table = _arrow(file)
             columns |= dict.fromkeys([*table.column_names, *(["split"] if split else [])])
-            rows += arrow_rows(table, features, split, len(rows))
+            with _readable(file, "Arrow"):
+                rows += arrow_rows(table, features, split, len(rows))
     return Table(tuple(columns), tuple(rows))
 
 
@@ -422,9 +432,7 @@ def _about(path: Path) -> defaultdict[str, Any]:
 def _arrow(path: Path) -> Any:
     import pyarrow as pa
 
-    try:
+    with _readable(path, "Arrow"):
         BYTES.check(check_file(path), path)
         with pa.memory_map(str(path)) as source, pa.ipc.open_stream(source) as stream:
             return _within(stream.schema, stream, path)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise DataError(f"{path}: expected a whole Arrow file; {error}") from None

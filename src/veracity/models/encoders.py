@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from ..core.errors import LimitError, MissingExtra, ModelError
+from ..core.errors import MissingExtra, ModelError, VeracityError
 from ..core.files import check_file, read_json
 from ..core.forms import check_form
 from ..core.inputs import Text
@@ -84,36 +84,44 @@ class Encoder:
                 "label2id": {name: i for i, name in enumerate(labels)},
             }
         local = {"local_files_only": True, "trust_remote_code": False}
+        with self.blamed(), silent():
+            tokenizer = transformers.AutoTokenizer.from_pretrained(str(self.folder), **local)
+            kind = getattr(transformers, f"AutoModel{head}")
+            config = transformers.AutoConfig.from_pretrained(self.folder, **local, **named)
+            if found:
+                with torch.device("meta"):
+                    check_size(kind.from_config(config), found, self.folder)
+            if self.tensors is not None:
+                model = kind.from_config(config, dtype=torch.float32)
+                missing = self._fill(model)
+            else:
+                model, loaded = kind.from_pretrained(
+                    str(self.folder),
+                    output_loading_info=True,
+                    use_safetensors=True,
+                    dtype=torch.float32,
+                    **local,
+                    **named,
+                )
+                missing = sorted(loaded["missing_keys"])
+        self._check_parts(model, tokenizer, missing)
+        return model.eval(), tokenizer, missing
+
+    @contextlib.contextmanager
+    def blamed(self) -> Iterator[None]:
+        """Whatever the libraries raise over a folder of strangers is the folder's fault; a panic of
+        the tokenisers' library is no Exception."""
         try:
-            with silent():
-                tokenizer = transformers.AutoTokenizer.from_pretrained(str(self.folder), **local)
-                kind = getattr(transformers, f"AutoModel{head}")
-                config = transformers.AutoConfig.from_pretrained(self.folder, **local, **named)
-                if found:
-                    with torch.device("meta"):
-                        check_size(kind.from_config(config), found, self.folder)
-                if self.tensors is not None:
-                    model = kind.from_config(config, dtype=torch.float32)
-                    missing = self._fill(model)
-                else:
-                    model, loaded = kind.from_pretrained(
-                        str(self.folder),
-                        output_loading_info=True,
-                        use_safetensors=True,
-                        dtype=torch.float32,
-                        **local,
-                        **named,
-                    )
-                    missing = sorted(loaded["missing_keys"])
-        except LimitError:
+            yield
+        except VeracityError:
             raise
-        except Exception as error:
+        except BaseException as error:
+            if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+                raise
             raise ModelError(
                 f"expected {self.folder} to hold a transformer with safetensors weights and a "
                 f"tokeniser: {first_line(error)}"
             ) from error
-        self._check_parts(model, tokenizer, missing)
-        return model.eval(), tokenizer, missing
 
     def _shapes(self) -> dict[str, tuple[int, ...]]:
         """The tensors of all weight files that would be read, by their headers; none where the
@@ -202,6 +210,7 @@ class Encoder:
 
 def _check_counts(config: Any, found: Shapes) -> None:
     """Layers and labels are made one by one, before any shape could be compared."""
+    check_form(config, dict)
     largest = max((n for shape in found.values() for n in shape), default=0)
     limits = {"layer": max(len(found), FEW), "block": max(len(found), FEW)}
     limits |= {"labels": max(largest, FEW)}
@@ -240,7 +249,7 @@ def _pieces(tokenizer: Any, text: Text) -> list[int]:
     return list(found["input_ids"])
 
 
-def first_line(error: Exception) -> str:
+def first_line(error: BaseException) -> str:
     """What a library's error says before it goes into detail."""
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
 

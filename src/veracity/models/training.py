@@ -9,7 +9,7 @@ import re
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -186,7 +186,8 @@ class _Loop:
         enough; then those near enough to the rate they are to have, then the more accurate. Of
         several that are accurate enough but off that rate, the nearest to it is the best."""
         accuracy, rate = epoch.validation_accuracy, epoch.selection_rate
-        off = 0.0 if rate is None else abs(rate - self.model.target_rate)
+        sparing = rate is not None and isinstance(self.model, Sparing)
+        off = abs(rate - self.model.target_rate) if sparing else 0.0
         off = 0.0 if off <= NEAR_ENOUGH + ROUNDING else off
         enough = self.settings.stop_at is not None and accuracy >= self.settings.stop_at
         return enough, -off if enough else -float(off > 0), accuracy
@@ -284,7 +285,8 @@ class Checkpoint:
             history = [self.epoch(**e) for e in content["history"]]
             state = State(history, content["best"], content["kept"])
             done = content["epochs_done"]
-            numbers = [v for e in history for v in asdict(e).values() if v is not None]
+            spare = {f.name for f in fields(self.epoch) if f.default is None}
+            numbers = [v for e in history for k, v in asdict(e).items() if k not in spare or v]
             if not all(type(v) in (int, float) for v in numbers):
                 raise ValueError("its history holds no numbers")
             if done != len(history) or {state.best, *state.kept} - {*range(done)}:
@@ -342,7 +344,7 @@ class Checkpoint:
             file.write(json.dumps(record).encode())
         for path in self.folder.iterdir():
             past = path.name not in {*parts, f"best-{state.best}.safetensors"}
-            if past and re.fullmatch(_PARTS, path.name):
+            if past and re.fullmatch(_PARTS, path.name) and not path.is_dir():
                 path.unlink()
         if state.kept:
             self._list_snapshots(state)
@@ -363,7 +365,7 @@ class Checkpoint:
         with written_whole(folder / "snapshots.json") as file:
             file.write(json.dumps(rows, indent=1).encode())
         for path in folder.iterdir():
-            if path not in files and re.fullmatch(_PARTS, path.name):
+            if path not in files and re.fullmatch(_PARTS, path.name) and not path.is_dir():
                 path.unlink()
 
 

@@ -587,14 +587,16 @@ def load_transformer(
     folder: Path, labels: Sequence[str] | None = None, label: str | None = None
 ) -> TransformerText:
     """A sequence classifier from a local folder; remote code is never run."""
-    model, tokenizer, missing = Encoder(folder).read(HEAD, labels)
+    encoder = Encoder(folder)
+    model, tokenizer, missing = encoder.read(HEAD, labels)
     if missing:
         raise ModelError(
             f"{folder} holds an encoder without a trained classification head "
             f"({', '.join(missing[:2])} are missing): its answers would be "
             "random. Train it first: veracity train 'transformer(encoder=FOLDER)' DATA --out NEW"
         )
-    return wrapped(model, tokenizer, label)
+    with encoder.blamed():
+        return wrapped(model, tokenizer, label)
 
 
 def new_transformer(encoder: Encoder, labels: Sequence[str], seed: int) -> TransformerText:

@@ -596,6 +596,15 @@ def write_table(path: Path, columns: Mapping[str, Any]) -> None:
         pq.write_table(pa.table(arrays), file, compression="zstd", write_page_checksum=True)
 
 
+_COLUMNS = (
+    {"example", "text", "starts", "ends", "label", "facts"},
+    {"example", "probabilities"},
+    {"model", "explainer", "example", "target", "scores", "base_value", "output_value", "notes"},
+    {"model", "explainer", "metric", "example", "name", "value"},
+)
+"""What each kind of part holds at least: examples, predictions, attributions, scores."""
+
+
 def read_table(path: Path, columns: list[str] | None = None) -> pa.Table:
     """A Parquet part, or a sentence that says which one is damaged."""
     import pyarrow as pa
@@ -603,9 +612,14 @@ def read_table(path: Path, columns: list[str] | None = None) -> pa.Table:
 
     try:
         BYTES.check(check_file(path), path)
-        return pq.read_table(
+        table = pq.read_table(
             path, columns=columns, partitioning=None, page_checksum_verification=True
         )
+        table.validate(full=True)
+        seen = set(table.column_names)
+        if not any(seen >= known for known in ([set(columns)] if columns else _COLUMNS)):
+            raise ValueError(f"its columns are {', '.join(sorted(seen))[:80]}")
+        return table
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         raise RunError(
             f"the part {path} is damaged ({str(error).splitlines()[0]}). Give the audit command "
@@ -644,7 +658,12 @@ def is_whole(path: Path, ids: Collection[str], **belongs: str) -> bool:
     except (RunError, KeyError, ValueError):
         right = False
     if not right:
-        path.unlink()
+        try:
+            path.unlink()
+        except OSError as error:
+            raise RunError(
+                f"{path} is no part of a run and cannot be removed ({error.strerror}). Move it away"
+            ) from None
     return right
 
 
