@@ -518,3 +518,61 @@ def test_forms() -> None:
     ):
         with pytest.raises(ValueError, match=says):
             check_form(wrong, form)
+
+
+def test_every_limit_stands_in_the_readme() -> None:
+    readme = (Path(__file__).parents[1] / "README.md").read_text()
+    assert [limit.name for limit in LIMITS if f"`{limit.name}`" not in readme] == []
+
+
+def test_documents_have_a_limit_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "docs").mkdir()
+    with (tmp_path / "val.jsonl").open("w") as file:
+        for n in range(4):
+            (tmp_path / "docs" / f"{n}.txt").write_text("great film " * 50)
+            row = {"annotation_id": f"{n}.txt", "classification": "POS", "evidences": []}
+            file.write(json.dumps(row) + "\n")
+    monkeypatch.setenv("VERACITY_MAX_BYTES", "2000")
+    with pytest.raises(LimitError, match=r"the documents in .*at most 2,000 bytes"):
+        load_data(tmp_path)
+
+
+def test_a_table_that_is_damaged_inside_gives_a_sentence(tmp_path: Path) -> None:
+    pq.write_table(
+        pa.table({"text": ["good film é", "bad"], "label": [1, 0]}),
+        tmp_path / "x.parquet",
+        compression="none",
+        use_dictionary=False,
+    )
+    raw = (tmp_path / "x.parquet").read_bytes()
+    (tmp_path / "x.parquet").write_bytes(raw.replace("é".encode(), b"\xc3\x28"))
+    with pytest.raises(VeracityError, match="expected a whole Parquet file"):
+        load_data(tmp_path / "x.parquet")
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("tokenizer_config.json", lambda c: c.update(model_max_length="long")),
+        # no Exception, but a panic of the library below
+        ("tokenizer.json", lambda c: c["post_processor"]["special_tokens"].clear()),
+    ],
+)
+def test_whatever_a_tokeniser_raises_is_told(
+    name: str, change: Callable[[Any], Any], encoder_folder: Path, tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(encoder_folder, tmp_path / "e"))
+    changed(folder / name, change)
+    with pytest.raises(ModelError, match="and a tokeniser"):
+        load_model(folder)
+
+
+def test_a_folder_in_the_place_of_a_part_is_told(
+    made: Splits, run_folder: Path, tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(run_folder, tmp_path / "r"))
+    part = next((folder / "predictions").rglob("*.parquet"))
+    part.unlink()
+    part.mkdir()
+    with pytest.raises(RunError, match="Move it away"):
+        audited(made, folder)
