@@ -38,7 +38,7 @@ from veracity.data import Splits, load_data, split, write_records
 from veracity.models import model_name, save_model
 from veracity.models.adapters.callables import CallableClassifier
 from veracity.reports.html import build_report
-from veracity.results.run import Run
+from veracity.results.run import AUDIT, Run
 
 METHODS = "random_scores, occlusion, lime(samples=60), shap(samples=60)"
 
@@ -200,7 +200,7 @@ def test_another_run_is_not_overwritten(bag: WordWeights, small: Dataset, tmp_pa
 def test_two_writers_are_kept_apart(bag: WordWeights, small: Dataset, tmp_path: Path) -> None:
     audit(bag, small, "occlusion", out=tmp_path / "r")
     before = (tmp_path / "r" / "run.json").read_bytes()
-    with sole_writer(tmp_path / "r"), pytest.raises(RunError, match="another process"):
+    with sole_writer(tmp_path / "r", AUDIT), pytest.raises(RunError, match="another process"):
         audit(bag, small, "lime(samples=20)", out=tmp_path / "r")
     assert (tmp_path / "r" / "run.json").read_bytes() == before
 

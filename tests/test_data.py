@@ -502,7 +502,7 @@ def test_a_cell_that_is_too_long_hides_nothing(tmp_path: Path) -> None:
         rows = (("text", "label"), ("x" * 10_000_001, "1"), (" ", "1"), ("fine", "1"))
         path.write_text("\n".join(map(sign.join, rows)) + "\n")
         assert [(line, message[:26]) for line, _, message in told(path)] == [
-            (2, "expected fields of at most"),
+            (2, "expected at most 10,000,00"),
             (3, "the text is empty"),
         ]
         with pytest.warns(UserWarning, match="2 faulty rows"):

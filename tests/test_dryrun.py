@@ -150,7 +150,8 @@ SETTINGS: dict[str, Any] = {"epochs": 6, "batch_size": 16, "learning_rate": 0.01
 def _record(folder: Path, spec: str) -> None:
     """What a dry run reads of a model folder: its architecture and how it was trained."""
     folder.mkdir()
-    (folder / RECORD).write_text(json.dumps({"architecture": spec, "training": SETTINGS}))
+    record = {"format": 1, "architecture": spec, "labels": ["a", "b"], "training": SETTINGS}
+    (folder / RECORD).write_text(json.dumps(record))
 
 
 def test_models_come_from_specs_and_folders(encoder_folder: Path, tmp_path: Path) -> None:
@@ -291,7 +292,11 @@ def test_given_again_it_makes_nothing(rehearsal: Rehearsal, again: Any) -> None:
 
 def test_not_among_other_files(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("")
-    plan = planned("lstm(embeddings=random)", "made_reviews(n=60)", out=tmp_path)
+    with pytest.raises(RunError, match="holds other files"):
+        planned("lstm(embeddings=random)", "made_reviews(n=60)", out=tmp_path)
+    plan = planned("lstm(embeddings=random)", "made_reviews(n=60)", out=tmp_path / "new")
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "mine.txt").write_text("")
     with pytest.raises(RunError, match="holds other files"):
         carried_out(plan)
 

@@ -381,7 +381,7 @@ def test_documents_in_one_file_and_several_of_them(tmp_path: Path) -> None:
         ({"docids": ["."]}, "leads out"),
         ({"docids": ["sub"]}, "no file"),
         ({"docids": ["nowhere.txt"]}, "cannot be read"),
-        ({"docids": ["large.txt"]}, "bytes of at most"),
+        ({"docids": ["large.txt"]}, "at most 500 characters"),
         ({"docids": ["latin.txt"]}, "not UTF-8"),
         ({"docids": ["a\0b"]}, "name of a document"),
         ({"docids": [["pos.txt"]]}, "names of documents"),
@@ -403,7 +403,7 @@ def test_annotations_cannot_reach_beyond_their_documents(
     (folder / "docs" / "large.txt").write_text("great " * 100)
     (folder / "docs" / "latin.txt").write_bytes(b"caf\xe9")
     (folder / "docs" / "sub").mkdir()
-    monkeypatch.setattr("veracity.data.documents.MAX_FIELD", 500)
+    monkeypatch.setenv("VERACITY_MAX_LINE", "500")
     (fault,) = validate(folder / "val.jsonl")[1]
     assert fault.line == 2 and says in fault.message
     (fault,) = [f for f in validate(folder)[1] if f.severity == "error"]
@@ -411,14 +411,8 @@ def test_annotations_cannot_reach_beyond_their_documents(
     assert says == "label is missing" or "val.jsonl, line 2: " in fault.message
 
 
-def test_documents_are_limited_and_must_be_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_documents_must_be_there(tmp_path: Path) -> None:
     folder = published(tmp_path / "movies")
-    with monkeypatch.context() as patch:
-        patch.setattr("veracity.data.documents.MOST_BYTES", 30)
-        with pytest.raises(DataError, match="at most 30 bytes together"):
-            load_data(folder)
     (folder / "docs" / "pos.txt").unlink()
     (folder / "docs" / "neg.txt").unlink()
     (folder / "docs").rmdir()

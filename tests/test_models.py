@@ -253,7 +253,7 @@ def test_a_damaged_checkpoint_starts_over(made: Splits, tmp_path: Path) -> None:
         )
 
     first = run()
-    for name in ("state.json", "weights-2.safetensors", "optimiser-2.pt"):
+    for name in ("state.json", "weights-2.safetensors", "optimiser-2.safetensors"):
         path = tmp_path / "c" / name
         path.write_bytes(path.read_bytes()[:20])
         with pytest.warns(UserWarning, match="starts over"):

@@ -19,7 +19,7 @@ from ..core.classifiers import Classifier, abilities, ability_name
 from ..core.errors import DataError, PluginError
 from ..core.examples import UNLABELLED, Dataset
 from ..core.explainers import Explainer
-from ..core.files import sole_writer
+from ..core.files import check_own, sole_writer
 from ..core.inputs import Text
 from ..core.metrics import HidingMetric, Metric, Row
 from ..core.plugins import blamed_on, first_line, nearest, parse_spec, settings, split_specs
@@ -35,7 +35,7 @@ from ..models import load_model, model_name
 from ..results.conclusions import Conclusions, conclude
 from ..results.guarantees import Reliance
 from ..results.guarantees import reliance as reliance_on
-from ..results.run import Run, is_whole, slug
+from ..results.run import AUDIT, Run, is_whole, slug
 from ..results.standings import Standing
 from ..results.verdicts import Verdict
 from .explaining import Target, check_ability, explain, wanted_target, words_unread
@@ -171,6 +171,8 @@ def audit(
     as many texts as that holds; should it be spent before, the texts done so far are the result.
     """
     folder = Path(out) if out else None
+    if folder:
+        check_own(folder, AUDIT)
     ready = _prepared(
         model,
         data,
@@ -250,8 +252,7 @@ def audit(
         "plan": ready.chosen,
     }
     place = folder or default_folder(fitted, models)
-    Run.check_place(place)
-    with sole_writer(place):
+    with sole_writer(place, AUDIT):
         run = Run.start(place, asked, fitted, redo=_to_be_redone(redo, chosen_explainers))
         batches = batches_of(fitted, size)
         learnt = {
@@ -261,7 +262,10 @@ def audit(
             if _to_be_taught(e, train) and isinstance(models[name], e.needs)
             # what is written already need not be learnt again
             if e.draws
-            or not all(is_whole(run.attribution_part(name, e.spec, b)) for b in range(len(batches)))
+            or not all(
+                is_whole(run.attribution_part(name, e.spec, b), [fitted.examples[i].id for i in at])
+                for b, at in enumerate(batches)
+            )
         }
         work = Work(
             run,

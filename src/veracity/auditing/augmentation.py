@@ -14,7 +14,7 @@ from ..changes import attacked
 from ..changes._attack import PATTERN
 from ..core.errors import DataError, RunError
 from ..core.examples import Dataset
-from ..core.files import check_own, sole_writer
+from ..core.files import FolderKind, check_own, sole_writer
 from ..core.inputs import BoolArray, IntArray
 from ..core.plugins import split_specs
 from ..data import Splits, load_data, split
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 MODELS = "models"
 """Where the trained models lie in the folder of a comparison."""
+
+COMPARISON = FolderKind("a comparison", MODELS)
 
 TAKING_PART = ("single", "obscure")
 """Sentiment types of originals that patterns rewrite well; what has no type takes part too."""
@@ -64,6 +66,8 @@ def augmentation(
     """
     if seeds < 1:
         raise DataError(f"expected at least one training, got {seeds}")
+    folder = Path(out)
+    check_own(folder, COMPARISON)
     made = architectures.make(architecture)
     trains, tries = split_specs(by), split_specs(tested_by) or split_specs(by)
     given, wanted = load_data(train), load_data(twins)
@@ -72,11 +76,8 @@ def augmentation(
     tested = _tested(fit_labels_to(wanted, given.name, given.labels), tries, seed)
     parts, held_out = _without(split(given, seed=seed), tested.data)
     more = attacked(parts.train, trains, seed=seed)
-    folder = Path(out)
-    check_own(folder, MODELS, "one of our comparisons")
     right: dict[str, list[BoolArray]] = {"plain": [], "augmented": []}
-    with sole_writer(folder):
-        (folder / MODELS).mkdir(exist_ok=True)
+    with sole_writer(folder, COMPARISON):
         for number in range(seed, seed + seeds):
             settings = replace(training or made.training, seed=number)
             for kind, texts in (("plain", parts.train), ("augmented", more)):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,9 +22,9 @@ from ..core.plugins import format_spec, nearest, parse_spec, split_specs
 from ..data import sampled, split
 from ..engine.executors import Local, tell
 from ..explainers import explainers as known_explainers
-from ..models import RECORD
+from ..models import RECORD, read_record
 from ..results.dryrun import (
-    FILE,
+    DRY_RUN,
     METRICS,
     DryRun,
     Findings,
@@ -252,7 +251,7 @@ def _from_folder(folder: Path) -> Design:
 
     if (folder / RECORD).exists():
         try:
-            content = json.loads((folder / RECORD).read_text("utf-8"))
+            content = read_record(folder)
             made = architectures.make(str(content["architecture"]))
             settings = content.get("training")
             return Design(made, Training(**settings) if settings else made.training)
@@ -415,6 +414,8 @@ def planned(
         raise PluginError(f"no scale is called {scale!r}: {nearest(scale, SCALES)}")
     for spec in split_specs(methods):
         known_explainers.make(spec)
+    if out:
+        check_own(Path(out), DRY_RUN)
     design = design_of(model)
     if training is not None:
         design = replace(design, training=training)
@@ -525,8 +526,7 @@ def dryrun(
 
 def carried_out(plan: Plan, *, workers: int = 1, watch: Watcher = lambda _: None) -> Rehearsal:
     """Makes the trials that are missing, each written down as soon as it is done."""
-    check_own(plan.folder, FILE, "one of our dry runs")
-    with sole_writer(plan.folder):
+    with sole_writer(plan.folder, DRY_RUN):
         record = DryRun.start(plan.folder, plan.asked())
         jobs = [job for job in plan.jobs if job.name not in record.done]
         reused = len(plan.jobs) - len(jobs)

@@ -227,7 +227,7 @@ class Work:
     def _predict(self, job: _Job, examples: list[Example]) -> _Done:
         path = self.run.prediction_part(job.model, job.batch)
         computed = 0
-        if not is_whole(path):
+        if not is_whole(path, [e.id for e in examples]):
             answers = probabilities(self.models[job.model], [e.input for e in examples])
             self.run.write_predictions(path, examples, answers)
             computed = 1
@@ -241,7 +241,8 @@ class Work:
         path = run.attribution_part(job.model, explainer.spec, job.batch)
         inputs = [e.input for e in examples]
         computed = 0
-        if is_whole(path):
+        names = {"model": job.model, "explainer": explainer.spec}
+        if is_whole(path, [e.id for e in examples], **names):
             found = self._stored(path, examples)
         else:
             answers = self._answers(job, examples)
@@ -285,7 +286,12 @@ class Work:
         ]
         run = self._run(job)
         parts = [run.score_part(job.model, explainer, m.spec, job.batch) for m in metrics]
-        missing = [(m, part) for m, part in zip(metrics, parts, strict=True) if not is_whole(part)]
+        ids, names = [e.id for e in examples], {"model": job.model, "explainer": explainer}
+        missing = [
+            (m, part)
+            for m, part in zip(metrics, parts, strict=True)
+            if not is_whole(part, ids, **names, metric=m.spec)
+        ]
         if missing:
             model = self.models[job.model]
             # where it matters to the last digits what is read together, a part must not depend on

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import RunError
+from ..core.files import check_own, sole_writer
 from ..data import Splits
 from ..engine.asking import probabilities
 from ..metrics.accuracy import classification
-from ..models import RECORD, load_model, save_model
+from ..models import MODEL, RECORD, load_model, save_model
 
 if TYPE_CHECKING:
     from ..models.architecture import Architecture, Training
@@ -41,17 +42,30 @@ def trained_once(
 
     `data` goes into the model's record: the name and fingerprint of what was read, and how.
     """
+    check_own(folder, MODEL)
     if (folder / RECORD).exists():
         return _found(folder, data)
-    from ..models.training import SNAPSHOTS, train
+    with sole_writer(folder, MODEL):
+        return _trained(architecture, parts, folder, data, training, watch)
 
-    settings = training or architecture.training
+
+def _trained(
+    architecture: Architecture,
+    parts: Splits,
+    folder: Path,
+    data: Mapping[str, Any],
+    training: Training | None,
+    watch: Callable[[Progress | Epoch], None],
+) -> Student:
+    from ..models.training import SNAPSHOTS, clear, train
+
+    settings, checkpoint = training or architecture.training, folder / "checkpoint"
     trained = train(
         architecture,
         parts.train,
         parts.validation,
         training=settings,
-        checkpoint=folder / "checkpoint",
+        checkpoint=checkpoint,
         watch=watch,
     )
     answers = probabilities(trained.model, [e.input for e in parts.test])
@@ -64,10 +78,9 @@ def trained_once(
     }
     if trained.snapshots:
         record["snapshots"] = [path.name for _, path in trained.snapshots]
-        kept = folder / "checkpoint" / SNAPSHOTS
-        shutil.copytree(kept, folder / SNAPSHOTS, dirs_exist_ok=True)
+        shutil.copytree(checkpoint / SNAPSHOTS, folder / SNAPSHOTS, dirs_exist_ok=True)
     save_model(trained.model, architecture, folder, record=record)
-    shutil.rmtree(folder / "checkpoint", ignore_errors=True)
+    clear(checkpoint)
     return Student(trained.model, record, fresh=True)
 
 

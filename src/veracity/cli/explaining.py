@@ -19,7 +19,7 @@ from .options import (
     Train,
     TrainLayout,
 )
-from .reading import FileOptions, ModelOptions, given_texts, part_of, training_data
+from .reading import FileOptions, ModelOptions, check_new, given_texts, part_of, training_data
 from .showing import Bars, finite, print_json, stderr, stdout
 
 if TYPE_CHECKING:
@@ -62,6 +62,8 @@ def explain(
         raise DataError("expected texts or --data, and not both. Try: veracity explain MODEL TEXT")
     if out is not None and html is not None:
         raise DataError("expected --out or --html, not both: they are written by separate commands")
+    if out is not None:
+        check_new(out, records=False)
     if html is not None:
         from ..reports.pages import check_page
 

@@ -210,9 +210,11 @@ def suspects(
 
     from ..auditing import default_folder
     from ..auditing.suspects import suspects as find_suspects
+    from ..core.files import check_own, sole_writer
     from ..explainers import explainers
+    from ..reports.pages import check_page
     from ..reports.suspects import PAGE, print_suspects, write_suspects
-    from ..results.suspects import FILE
+    from ..results.suspects import FILE, SUSPECTS
 
     if method:
         explainers.make(method)
@@ -220,6 +222,8 @@ def suspects(
     part = part_of(read, data, split, limit, seed)
     (name,) = short_names([model])
     folder = out or default_folder(part, ["suspects", name])
+    check_own(folder, SUSPECTS)
+    check_page(folder / PAGE)
     answers = Path(f"{folder.resolve()}.answers.sqlite")
     loaded = service.model(model, file.labels, cache=answers)
 
@@ -241,8 +245,9 @@ def suspects(
             watch=lambda progress: shown.watch("suspects", progress),
             tell_plan=tell_plan,
         )
-    found.write(folder / FILE)
-    page = write_suspects(found, folder / PAGE)
+    with sole_writer(folder, SUSPECTS):
+        page = write_suspects(found, folder / PAGE)
+        found.write(folder / FILE)
     if as_json:
         print_json({"report": str(page), **asdict(found)})
     else:

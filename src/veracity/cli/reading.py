@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 def check_new(out: Path, *, records: bool = True) -> None:
     """Told before any work is done: nothing is written over, and records get a name under which
     they can be read back."""
+    from ..core.files import check_new as check_new_file
     from ..data import check_ending
 
     if records:
         check_ending(out)
-    if out.exists():
-        raise DataError(f"{out} is there already. Choose another --out")
+    check_new_file(out)
 
 
 def label_list(labels: str) -> list[str] | None:

@@ -30,14 +30,14 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Do a paper's experiments and show its tables beside ours; resumes when given again."""
-    from ..core.files import check_own, sole_writer
+    from ..core.files import sole_writer
     from ..recipes.papers import recipes
+    from ..recipes.recipe import EXPERIMENT
     from ..reports.findings import print_findings, write_findings
 
     chosen = recipes.make(recipe)
     folder = out or Path("runs") / f"{chosen.plugin_name()}-{scale}"
-    check_own(folder, "steps", "one of our experiments")
-    with sole_writer(folder):
+    with sole_writer(folder, EXPERIMENT):
         with Bars(as_json) as bars:
             found = chosen.run(
                 folder,

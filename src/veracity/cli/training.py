@@ -26,10 +26,12 @@ def demo(
     as_json: Json = False,
 ) -> None:
     """Train two models on reviews, audit eight methods on them, write a report."""
+    from ..core.files import sole_writer
+    from ..recipes.demo import DEMONSTRATION
     from ..recipes.demo import demo as run_demo
     from ..reports.html import write_report
 
-    with Bars(as_json) as bars:
+    with sole_writer(out, DEMONSTRATION), Bars(as_json) as bars:
         audit = run_demo(out, sentences=sentences, workers=workers, watch=bars.watch)
         report = write_report(audit.run, conclusions=audit.conclusions)
     tell_audit(audit, report, as_json)
@@ -71,14 +73,16 @@ def train(
     from dataclasses import replace
 
     from ..auditing.training import trained_once
+    from ..core.files import check_own
     from ..data import leaks, split
-    from ..models import RECORD
+    from ..models import MODEL, RECORD
     from ..models.architectures import architectures
     from ..reports.showing import printable
 
     architecture = architectures.make(model)
     if (out / RECORD).exists():
         raise PluginError(f"{out} holds a trained model already. Choose another --out")
+    check_own(out, MODEL)
     asked: dict[str, Any] = {
         "epochs": epochs,
         "batch_size": batch_size,
@@ -167,13 +171,15 @@ def pretrain(
     """Teach an encoder emotional words before it sees labels; stopped, it goes on when given again.
 
     What it writes is an encoder like any other: veracity train 'transformer(encoder=OUT)' DATA."""
+    from ..core.files import check_own
     from ..data import sampled
     from ..data.lexicon import own_lexicon, read_lexicon
-    from ..models.pretraining import PRETRAINED, Pretraining
+    from ..models.pretraining import ENCODER, PRETRAINED, Pretraining
     from ..models.pretraining import pretrain as pretrained
 
     if (out / PRETRAINED).exists():
         raise PluginError(f"{out} holds a pretrained encoder already. Choose another --out")
+    check_own(out, ENCODER)
     words = read_lexicon(*lexicon) if lexicon else own_lexicon()
     try:
         settings = Pretraining(epochs, batch_size, learning_rate, seed=seed)

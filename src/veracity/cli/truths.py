@@ -112,9 +112,12 @@ def show(
     """Show the strongest words of each label, where they stand, and what lexicons say of them."""
     from ..core.truths import WordSets
     from ..data.lexicon import OWN, read_lexicons
+    from ..reports.pages import check_page
     from ..reports.truths import print_words, write_words
     from ..results.truths import polarities, word_view
 
+    if html is not None:
+        check_page(html)
     sets = WordSets.load(words)
     told = (label_list(positive) or (), label_list(negative) or ())
     # nobody asked: numbers may be topics, so only names count

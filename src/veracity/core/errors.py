@@ -25,6 +25,10 @@ class RunError(VeracityError):
     """A run on disk that cannot be written, read or continued."""
 
 
+class LimitError(VeracityError):
+    """Something larger than is taken in unasked; the sentence names what sets the limit."""
+
+
 class MissingExtra(VeracityError):
     """An optional package that is not installed."""
 

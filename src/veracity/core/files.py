@@ -1,16 +1,83 @@
-"""Writing files so that a reader sees all of one or none of it."""
+"""Files and folders: read as far as limits go, written whole, and never over somebody else's."""
 
 from __future__ import annotations
 
 import contextlib
+import gzip
+import json
 import os
+import re
+import stat
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from .errors import RunError
+from .limits import BYTES, NESTING, VALUES
 
 LOCK = "run.lock"
+
+_ASIDE = re.compile(r"\..+\.\d+\.part")
+
+# ---- reading ----------------------------------------------------------------------------------
+
+_KINDS = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a named pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+def check_file(path: Path) -> int:
+    """The size of a file; links are followed, and what may never end or answer is refused."""
+    found = path.stat()
+    for matches, name in _KINDS:
+        if matches(found.st_mode):
+            raise OSError(0, f"expected a file, got {name}", str(path))
+    return found.st_size
+
+
+def read_bytes(path: Path, *, packed: bool = False) -> bytes:
+    """All of a file, unpacked where it is `packed` by gzip, unless it is larger than we take."""
+    BYTES.check(check_file(path), path)
+    with gzip.open(path) if packed else path.open("rb") as file:
+        content = file.read(BYTES.value + 1)
+    if len(content) > BYTES.value:
+        BYTES.check(len(content), path)
+    return content
+
+
+def read_json(path: Path) -> Any:
+    """What a JSON file holds; whatever is wrong with it is a ValueError or an OSError."""
+    return parse_json(read_bytes(path).decode("utf-8"), path)
+
+
+def parse_json(text: str, where: object = "JSON") -> Any:
+    """A value of bounded size and depth; whatever is wrong with it is a ValueError."""
+    opened = text.count("[") + text.count("{")
+    # each of these signs begins one value at most, so the memory taken is bounded beforehand
+    VALUES.check(opened + text.count(","), where)
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        raise ValueError(NESTING.exceeded()) from None
+    if opened > NESTING.value and (depth := _depth(value)) > NESTING.value:
+        raise ValueError(NESTING.exceeded(depth))
+    return value
+
+
+def _depth(value: Any) -> int:
+    depth, level = 0, [value]
+    while level := [v for v in level if isinstance(v, dict | list)]:
+        depth += 1
+        level = [x for v in level for x in (v.values() if isinstance(v, dict) else v)]
+    return depth
+
+
+# ---- writing ----------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
@@ -35,43 +102,125 @@ def written_whole(path: Path) -> Iterator[IO[bytes]]:
             aside.unlink(missing_ok=True)
 
 
-@contextlib.contextmanager
-def sole_writer(folder: Path) -> Iterator[None]:
-    """One writer per folder at a time; the lock goes with the process, however it ends."""
-    try:
-        import fcntl
-    except ImportError:  # not on this system: two writers would only repeat work
-        yield
+def check_new(path: Path, sign: bytes = b"") -> None:
+    """The rule for one file, told before any work is done: it must be new, or hold in its beginning
+    the sign of what we write there."""
+    if not os.path.lexists(path):
         return
+    if path.is_dir():
+        raise RunError(f"expected {path} to be a file; it is a folder. Choose another place")
+    if sign and path.is_file():
+        with path.open("rb") as file:
+            if sign in file.read(4096):
+                return
+    other = ", and is no page of ours" if sign else ""
+    raise RunError(f"{path} is there already{other}. Choose another name")
+
+
+@dataclass(frozen=True)
+class FolderKind:
+    """What a folder that we write holds, such as "an audit", and the record in it by which a
+    finished one is known."""
+
+    name: str
+    record: str
+
+    @property
+    def mark(self) -> str:
+        """What the lock of such a folder says."""
+        return f"veracity: {self.name}\n"
+
+
+def check_own(folder: Path, kind: FolderKind) -> None:
+    """The rule for every folder that is written: new, empty, or ours and of this kind, as it says
+    itself. Nothing of somebody else is written over or removed."""
+    if not os.path.lexists(folder):
+        return
+    if not folder.is_dir():
+        what = "a file" if folder.exists() else "a link that leads nowhere"
+        raise RunError(f"expected {folder} to be a folder; it is {what}. Choose another place")
+    said = _said(folder / LOCK)
+    if not any(p.name != LOCK and not _ASIDE.fullmatch(p.name) for p in folder.iterdir()):
+        if said is None or said in ("", kind.mark):
+            return
+    elif said == kind.mark or _left_before(folder, kind, said):
+        return
+    ours = said and re.fullmatch(r"veracity: (.+)\n", said)
+    holds = f"{ours[1]} of ours" if ours else "other files"
+    raise RunError(
+        f"expected {folder} to be a new or empty folder or {kind.name} of ours; it holds {holds}. "
+        "Choose another folder"
+    )
+
+
+def _said(lock: Path) -> str | None:
+    """What a lock says; None where there is none. A link is none of ours."""
+    if not os.path.lexists(lock):
+        return None
+    if lock.is_symlink() or not lock.is_file():
+        return "something else"
+    with lock.open("rb") as file:
+        return file.read(100).decode("utf-8", "replace")
+
+
+def _left_before(folder: Path, kind: FolderKind, said: str | None) -> bool:
+    """Folders of earlier versions, whose lock is empty, and copies that left the lock behind."""
+    record = folder / kind.record
+    if said == "":
+        return record.exists()
+    try:
+        return said is None and "format" in read_json(record)
+    except (OSError, ValueError, TypeError):
+        return False
+
+
+@contextlib.contextmanager
+def sole_writer(folder: Path, kind: FolderKind) -> Iterator[None]:
+    """One writer per folder at a time, and only where the folder is ours to write; the lock goes
+    with the process, however it ends, and its file says whose the folder is."""
+    check_own(folder, kind)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        file = (folder / LOCK).open("w")
+        file = (folder / LOCK).open("a")
     except OSError as error:
         raise RunError(
             f"could not write to {folder}: {error.strerror or error}. Choose another folder"
         ) from error
-    with file:
+    with contextlib.closing(file):
         try:
+            import fcntl
+
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except ImportError:  # not on this system: two writers would only repeat work
+            pass
         except OSError:
             raise RunError(
                 f"another process is writing to {folder}. Wait for it, or choose another folder"
             ) from None
+        if not _said(folder / LOCK):
+            # in place: under another file of the same name the lock would not be seen
+            try:
+                os.write(file.fileno(), kind.mark.encode())
+            except OSError as error:
+                raise RunError(
+                    f"could not write to {folder}: {error.strerror}. Make room, or choose another "
+                    "folder"
+                ) from error
         yield
 
 
-def check_own(folder: Path, sign: str, what: str) -> None:
-    """Nothing of somebody else is written over: a folder must be new, empty, or hold the sign of
-    our own work."""
-    if not folder.exists() or (folder / sign).exists():
+def remove_own(folder: Path, names: str) -> None:
+    """Removes the files below a folder whose names are of this form, and folders that this leaves
+    empty; whatever else lies there stays."""
+    if folder.is_symlink() or not folder.is_dir():
         return
-    if not folder.is_dir():
-        raise RunError(f"expected {folder} to be a folder; it is a file. Choose another place")
-    if any(p.name != LOCK and p.suffix != ".part" for p in folder.iterdir()):
-        raise RunError(
-            f"expected {folder} to be a new or empty folder or {what}; it holds other files. "
-            "Choose another folder"
-        )
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            remove_own(path, names)
+        elif re.fullmatch(names, path.name):
+            path.unlink()
+    with contextlib.suppress(OSError):  # something else lies there
+        folder.rmdir()
 
 
 def _sync_folder(folder: Path) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from .classifiers import Classifier
 from .errors import DataError
 from .examples import Dataset, Example
-from .files import written_whole
+from .files import read_json, written_whole
 from .inputs import BoolArray
 from .plugins import Plugin
 
@@ -136,7 +136,7 @@ class WordSets:
     def load(cls, path: Path) -> WordSets:
         """What `save` wrote, looked over: such files pass from hand to hand."""
         try:
-            content = json.loads(path.read_text("utf-8"))
+            content = read_json(path)
             return cls(
                 _strings("labels", content["labels"]),
                 tuple(frozenset(_strings("words", words)) for words in content["words"]),

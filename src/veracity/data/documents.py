@@ -8,16 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import DataError
-from .readers import MAX_FIELD, Row, Table, read_table
+from ..core.files import read_bytes
+from ..core.limits import BYTES, LINE
+from .readers import Row, Table, read_table
 
 DOCS = "docs"
 """The folder with a file per document, or, with .jsonl, the file with a line per document."""
 
 FIELDS = frozenset({"annotation_id", "evidences"})
 """Columns that tell such annotations."""
-
-MOST_BYTES = 2_000_000_000
-"""All documents of one dataset together: above any that was published."""
 
 _FLAT = ("id", "label", "tokens", "evidence")
 _ORDER = ("train", "val", "dev", "test")
@@ -94,16 +93,10 @@ class Shelf:
             size = path.stat().st_size
             if not path.is_file():
                 raise ValueError(f"the docid {name!r} is no file in {DOCS}/")
-            if size > MAX_FIELD:
-                raise ValueError(
-                    f"the document {name!r} has {size:,} bytes of at most {MAX_FIELD:,}"
-                )
+            if size > LINE.value:
+                raise ValueError(f"the document {name!r}: {LINE.exceeded(size)}")
             self.size += size
-            if self.size > MOST_BYTES:
-                raise DataError(
-                    f"{self.place}: expected documents of at most {MOST_BYTES:,} bytes together; "
-                    "read one annotation file at a time"
-                )
+            BYTES.check(self.size, f"the documents in {self.place}")
             return path.read_text("utf-8")
         except UnicodeDecodeError:
             raise ValueError(f"the document {name!r} is not UTF-8") from None
@@ -128,7 +121,7 @@ def _all(files: list[Path], shelf: Shelf) -> Iterator[Row]:
             joined = _joined(row, shelf, where)
             values = joined.values if joined.fault else {"split": path.stem, **joined.values}
             yield Row(before + row.line, values, joined.fault)
-        before += path.read_bytes().count(b"\n") + 1
+        before += read_bytes(path).count(b"\n") + 1
 
 
 def _joined(row: Row, shelf: Shelf, where: str) -> Row:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..core.errors import DataError
+from ..core.files import read_bytes
 from ..core.inputs import Text
 
 # One line per meaning, from common to rare; what stands behind the bar few texts contain.
@@ -186,7 +187,7 @@ def read_lexicon(*paths: str | Path) -> dict[str, int]:
     for path in map(Path, paths):
         sign = _sign_of(path.name)
         try:
-            lines = path.read_text("utf-8-sig").splitlines()
+            lines = read_bytes(path).decode("utf-8-sig").splitlines()
         except (OSError, UnicodeDecodeError) as error:
             raise DataError(f"{path}: expected a word list in UTF-8; {error}") from None
         for number, fields in enumerate(csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)):

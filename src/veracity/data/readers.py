@@ -7,16 +7,17 @@ import csv
 import dataclasses
 import gzip
 import io
-import json
 import zlib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from ..core.errors import DataError
+from ..core.files import check_file, parse_json, read_bytes, read_json
+from ..core.limits import BYTES, LINE, VALUES
 from ..core.plugins import nearest
 
 FORMATS = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", ".parquet")
@@ -24,8 +25,6 @@ DELIMITERS = {",": ".csv", "\t": ".tsv", ";": "", "|": ""}
 """What may stand between the fields of a table, and where it does if the header does not tell."""
 SNIFFED = 200_000
 """Characters from which the sign between fields is told."""
-MAX_FIELD = 10_000_000
-"""Characters in one field of a table: far above any text, far below what fills a machine."""
 
 
 @dataclass(frozen=True)
@@ -142,14 +141,18 @@ def read_table(path: Path) -> Table:
         return _parquet(path)
     text = _decoded(_content(path, packed), path)
     if ending in (".csv", ".tsv", ".txt"):
-        return _delimited(_separated(text, path, _delimiter(text, ending)), path)
-    return _of_objects(_json_list(text, path) if ending == ".json" else _json_lines(text))
+        delimiter = _delimiter(text, ending)
+        VALUES.check(text.count(delimiter) + text.count("\n"), path)
+        return _delimited(_separated(text, path, delimiter), path)
+    if ending == ".json":
+        return _of_objects(_json_list(text, path))
+    VALUES.check(sum(map(text.count, ",[{\n")), path)
+    return _of_objects(_json_lines(text))
 
 
 def _content(path: Path, packed: bool) -> bytes:
     try:
-        content = path.read_bytes()
-        return gzip.decompress(content) if packed else content
+        return read_bytes(path, packed=packed)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataError(f"{path}: expected a whole gzip file ({error}); fetch it again") from None
     except OSError as error:
@@ -249,7 +252,8 @@ def _tab_separated(text: str, path: Path) -> list[Record]:
     except DataError:
         return plain
     even = len({len(fields) for _, fields in plain}) <= 1
-    swallowed = any(len(field) > MAX_FIELD for _, fields in quoted for field in fields)
+    longest = LINE.value
+    swallowed = any(len(field) > longest for _, fields in quoted for field in fields)
     return plain if swallowed or (even and len(quoted) < len(plain)) else quoted
 
 
@@ -262,31 +266,34 @@ def _delimited(records: list[Record], path: Path) -> Table:
             f"{path}: expected every column to have its own name; {', '.join(map(repr, twice))} "
             f"stands there more than once in {', '.join(header)}. Rename the others"
         )
-    rows = []
+    rows, most = [], LINE.value
     for line, fields in records[1:]:
         fault = ""
         if len(fields) != len(header):
             fault = f"expected {len(header)} fields, as in the header; got {len(fields)}"
-        elif (longest := max(map(len, fields))) > MAX_FIELD:
-            fault = f"expected fields of at most {MAX_FIELD:,} characters, got {longest:,}"
+        elif (longest := max(map(len, fields))) > most:
+            fault = LINE.exceeded(longest)
         rows.append(Row(line, dict(zip(header, fields, strict=False)), fault))
     return Table(tuple(header), tuple(rows))
 
 
 def _json_lines(text: str) -> Iterator[Row]:
+    most = LINE.value
     for i, line in enumerate(text.split("\n"), 1):
-        if line.strip():
+        if len(line) > most:
+            yield Row(i, {}, LINE.exceeded(len(line)))
+        elif line.strip():
             try:
-                yield _object(i, json.loads(line))
-            except (ValueError, RecursionError) as error:
+                yield _object(i, parse_json(line, f"line {i}"))
+            except ValueError as error:
                 yield Row(i, {}, f"expected one JSON object per line; {error}")
 
 
 def _json_list(text: str, path: Path) -> Iterator[Row]:
     """The objects of a list, known by their place in it: it may all stand on one line."""
     try:
-        values = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        values = parse_json(text, path)
+    except ValueError as error:
         raise DataError(f"{path}: expected a JSON list of objects; {error}") from None
     if not isinstance(values, list):
         raise DataError(f"{path}: expected a JSON list of objects, got {type(values).__name__}")
@@ -305,19 +312,68 @@ def _of_objects(rows: Iterator[Row]) -> Table:
 
 
 def _parquet(path: Path) -> Table:
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
+    with _readable(path, "Parquet"):
+        BYTES.check(check_file(path), path)
+        with pq.ParquetFile(path) as file:
+            table = _within(file.schema_arrow, _batches(file, path), path)
+        try:
+            about = parse_json((table.schema.metadata or {}).get(b"huggingface", b"{}").decode())
+            features = about["info"]["features"]
+        except (ValueError, KeyError, TypeError):
+            features = {}
+        return Table(tuple(table.column_names), tuple(arrow_rows(table, features, None, 0)))
+
+
+@contextmanager
+def _readable(path: Path, kind: str) -> Iterator[None]:
+    """What is wrong with a file of tables, down to its single values, as one sentence."""
+    import pyarrow as pa
+
     try:
-        table = pq.read_table(path)
-    except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{path}: expected a whole Parquet file; {error}") from None
-    try:
-        about = json.loads((table.schema.metadata or {}).get(b"huggingface", b"{}"))
-        features = about["info"]["features"]
-    except (ValueError, KeyError, TypeError):
-        features = {}
-    return Table(tuple(table.column_names), tuple(arrow_rows(table, features, None, 0)))
+        yield
+    except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError) as error:
+        raise DataError(f"{path}: expected a whole {kind} file; {error}") from None
+
+
+def _batches(file: Any, path: Path) -> Iterator[Any]:
+    """So few rows at a time that even the largest value that the file can hold, in all of them, is
+    within the limit."""
+    about = file.metadata
+    VALUES.check(about.num_rows * about.num_columns, path)
+    groups = [about.row_group(i).total_byte_size for i in range(about.num_row_groups)]
+    size = BYTES.value // max([1, *groups])
+    yield from file.iter_batches(batch_size=min(max(size, 1), 10_000))
+
+
+def _within(schema: Any, batches: Iterable[Any], path: Path) -> Any:
+    """A table of batches that are read one by one, as long as they keep within the limits."""
+    import pyarrow as pa
+
+    kept, size, values = [], 0, 0
+    for batch in batches:
+        size += batch.nbytes
+        BYTES.check(size, path)
+        values += sum(map(_leaves, batch.columns))
+        VALUES.check(values, path)
+        kept.append(batch)
+    return pa.Table.from_batches(kept, schema)
+
+
+def _leaves(column: Any) -> int:
+    """How many values a column holds, those in lists and structures counted one by one."""
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        column, kind = column.indices, column.indices.type
+    if pa.types.is_struct(kind):
+        return len(column) + sum(map(_leaves, column.flatten()))
+    nested = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    if any(is_kind(kind) for is_kind in nested):
+        return len(column) + _leaves(column.flatten())
+    return len(column)
 
 
 def arrow_rows(table: Any, features: Any, split: str | None, before: int) -> Iterator[Row]:
@@ -355,15 +411,17 @@ def _folder(path: Path) -> Table:
             raise DataError(f"{path / name}: save it again after flatten_indices()")
         split = name or state["_split"] or None
         for part in state["_data_files"]:
-            table = _arrow(path / name / Path(str(part["filename"])).name)
+            file = path / name / Path(str(part["filename"])).name
+            table = _arrow(file)
             columns |= dict.fromkeys([*table.column_names, *(["split"] if split else [])])
-            rows += arrow_rows(table, features, split, len(rows))
+            with _readable(file, "Arrow"):
+                rows += arrow_rows(table, features, split, len(rows))
     return Table(tuple(columns), tuple(rows))
 
 
 def _about(path: Path) -> defaultdict[str, Any]:
     try:
-        about = json.loads(path.read_text("utf-8"))
+        about = read_json(path)
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: expected a JSON object; {error}") from None
     if not isinstance(about, dict):
@@ -374,8 +432,7 @@ def _about(path: Path) -> defaultdict[str, Any]:
 def _arrow(path: Path) -> Any:
     import pyarrow as pa
 
-    try:
-        with pa.memory_map(str(path)) as source:
-            return pa.ipc.open_stream(source).read_all()
-    except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{path}: expected a whole Arrow file; {error}") from None
+    with _readable(path, "Arrow"):
+        BYTES.check(check_file(path), path)
+        with pa.memory_map(str(path)) as source, pa.ipc.open_stream(source) as stream:
+            return _within(stream.schema, stream, path)

@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 
 from ..core.classifiers import Classifier
 from ..core.errors import ModelError
-from ..core.files import written_whole
+from ..core.files import FolderKind, check_own, read_json, written_whole
+from ..core.forms import check_form
 
 if TYPE_CHECKING:
     from .architecture import Architecture
@@ -19,6 +20,8 @@ RECORD = "veracity.json"
 """What a model folder of ours is recognised by."""
 
 FORMAT = 1
+
+MODEL = FolderKind("a model", RECORD)
 
 
 def load_model(
@@ -89,17 +92,14 @@ def _from_folder(folder: Path, labels: Sequence[str] | None, label: str | None) 
     if record.exists():
         from .architectures import architectures
 
-        try:
-            content = json.loads(record.read_text("utf-8"))
-            spec, names = content["architecture"], content["labels"]
-        except (ValueError, KeyError, TypeError) as error:
-            raise ModelError(f"{record} is damaged ({error}). Train the model again") from None
+        content = read_record(folder)
+        names = content["labels"]
         if labels and len(labels) != len(names):
             raise ModelError(
                 f"expected {len(names)} labels, one per output of {folder} ({', '.join(names)}); "
                 f"got {', '.join(labels)}"
             )
-        found = architectures.make(spec).load(folder, labels or names)
+        found = architectures.make(content["architecture"]).load(folder, labels or names)
         found.record = content
         loaded: Classifier = found
         return loaded
@@ -111,6 +111,42 @@ def _from_folder(folder: Path, labels: Sequence[str] | None, label: str | None) 
         f"expected a folder written by `veracity train` ({RECORD}) or by transformers "
         f"(config.json); {folder} has neither"
     )
+
+
+def read_record(folder: Path) -> dict[str, Any]:
+    """What `save_model` wrote of a model, looked over: such folders pass from hand to hand."""
+    path = folder / RECORD
+    try:
+        content = read_json(path)
+        if content["format"] != FORMAT:
+            raise ModelError(
+                f"{path} has the format {content['format']!r:.20}; this version reads {FORMAT}. "
+                "Install the version of veracity that wrote it"
+            )
+        check_labels(content["labels"])
+        check_form(
+            content,
+            {
+                "architecture": str,
+                "training?": dict,
+                "data?": {"name?": str, "fingerprint?": str, "reading?": dict},
+                "history?": [dict],
+            },
+        )
+    except OSError as error:
+        raise ModelError(f"{path} cannot be read ({error.strerror}). Copy it anew") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise ModelError(f"{path} is damaged ({error}). Train the model again") from None
+    found: dict[str, Any] = content
+    return found
+
+
+def check_labels(names: Any) -> None:
+    """Labels are told apart by name."""
+    if not isinstance(names, list | tuple) or not all(isinstance(n, str) for n in names):
+        raise ValueError("expected its labels to be a list of names")
+    if len(names) < 2 or len(set(names)) < len(names):
+        raise ValueError(f"expected two different labels or more, got {list(names)[:5]}")
 
 
 def _live(source: Any, labels: Sequence[str] | None, label: str | None) -> Classifier:
@@ -145,6 +181,7 @@ def save_model(
     model: Any, architecture: Architecture, folder: Path, *, record: Mapping[str, Any]
 ) -> None:
     """A folder that `load_model` reads; the record is written last, when all else is there."""
+    check_own(folder, MODEL)
     model.save(folder)
     # a model's own architecture has numbers where the one asked for left them to the data
     settled = getattr(model, "architecture", architecture)

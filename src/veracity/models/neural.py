@@ -14,8 +14,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from ..core.classifiers import Embedded, FeatureMap, attention_way
@@ -30,6 +29,7 @@ from .architecture import Architecture
 from .embeddings import embedding_table, mean_norm
 from .moving import MovedEmbedding
 from .vocabulary import PAD_ID, UNKNOWN_ID, Vocabulary
+from .weights import Shapes, check_shapes, load_weights, shapes_in
 from .windows import Filters
 
 WORTH_A_SHORT_CUT = 64
@@ -353,16 +353,29 @@ class NeuralArchitecture(Architecture):
 
     def load(self, folder: Path, labels: Sequence[str]) -> NeuralText:
         try:
-            known = json.loads((folder / "vocabulary.json").read_text("utf-8"))
-            words = Vocabulary(tuple(known), self.cased)
-            weights = load_file(folder / "model.safetensors")
+            words = Vocabulary.read(folder / "vocabulary.json", cased=self.cased)
+            file = folder / "model.safetensors"
+            self._check(words, labels, shapes_in(file))
+            weights = load_weights(file)
             model = self._model(words, labels, weights["embedding.weight"], seed=0)
             model.load_state_dict(weights)
         except FileNotFoundError as error:
             raise ModelError(f"{folder} is not complete: {error}") from None
-        except (ValueError, KeyError, RuntimeError, SafetensorError) as error:
+        except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
             raise ModelError(f"the model in {folder} is damaged: {error}") from error
         return model.eval()
+
+    def _check(self, words: Vocabulary, labels: Sequence[str], found: Shapes) -> None:
+        """Settings, words and labels are held against the file's header: a model that would not fit
+        in memory is never begun."""
+        rows, size = found["embedding.weight"]
+        if rows != len(words):
+            raise ValueError(f"it knows {len(words):,} words, but has embeddings of {rows:,}")
+        if any(isinstance(v, tuple) and len(v) > len(found) for v in vars(self).values()):
+            raise ValueError(f"{self.spec[:80]} has more layers than its file has weights")
+        with torch.device("meta"):
+            table = torch.empty(rows, size)
+            check_shapes(self._model(words, labels, table, seed=0), found)
 
     def _model(
         self, words: Vocabulary, labels: Sequence[str], table: Tensor, seed: int

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -17,7 +16,7 @@ import torch
 
 from ..core.errors import DataError, ModelError
 from ..core.examples import Dataset, Example
-from ..core.files import check_own, sole_writer, written_whole
+from ..core.files import FolderKind, check_own, sole_writer, written_whole
 from ..core.inputs import Alignment, IntArray
 from ..data.lexicon import emotions, mined_lexicon
 from ..data.splits import split
@@ -26,12 +25,12 @@ from ..engine.gradients import evaluating
 from ..engine.seeds import generator
 from .encoders import MOSTLY_UNKNOWN, Encoder, silent, unknown_share
 from .sentiment_knowledge import Finder, Known, Masked, Masking, SentimentKnowledge, masked
-from .training import Checkpoint, Progress, Weights, batches
+from .training import Checkpoint, Progress, Weights, batches, clear
 
 PRETRAINED = "pretraining.json"
 """What a folder written here is recognised by."""
 
-CHECKPOINT = "checkpoint"
+ENCODER = FolderKind("an encoder", PRETRAINED)
 
 CHECKED = 200
 """Texts by which the language of an encoder is told."""
@@ -109,7 +108,7 @@ def pretrain(
     settings = pretraining or Pretraining()
     if out is not None:
         out = Path(out)
-        check_own(out, CHECKPOINT, "one in which pretraining was begun")
+        check_own(out, ENCODER)
     parts = split(data, seed=settings.seed)
     if not len(parts.train) or not len(parts.validation):
         raise DataError(
@@ -132,12 +131,13 @@ def pretrain(
         "lexicon": dict(sorted(words.items())),
         "data": data.fingerprint(),
     }
-    with sole_writer(out) if out else contextlib.nullcontext():
-        kept = Checkpoint(out / CHECKPOINT if out else None, asked, Pass)
+    with sole_writer(out, ENCODER) if out else contextlib.nullcontext():
+        kept = Checkpoint(out / "checkpoint" if out else None, asked, Pass)
         history, best = _Loop(model, settings, reader, kept).run(
             parts.train, parts.validation, watch
         )
         record = {
+            "format": 1,
             "encoder": str(encoder),
             "data": {"name": data.name, "fingerprint": data.fingerprint()},
             "words": len(words),
@@ -149,7 +149,7 @@ def pretrain(
         done = Pretrained(model, tokenizer, record, history, best)
         if out is not None:
             done.save(out)
-            shutil.rmtree(out / CHECKPOINT, ignore_errors=True)
+            clear(out / "checkpoint")
     return done
 
 

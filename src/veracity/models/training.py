@@ -4,30 +4,36 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import io
 import json
+import re
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save
+from safetensors.torch import save
 from torch import nn
 
 from ..core.errors import DataError, ModelError
 from ..core.examples import Dataset, Example
-from ..core.files import LOCK, sole_writer, written_whole
+from ..core.files import FolderKind, read_json, remove_own, sole_writer, written_whole
 from ..core.inputs import Text
 from ..engine.asking import probabilities
 from ..engine.seeds import generator
 from .architecture import Architecture, OwnLoss, Sparing, Training
+from .weights import load_weights
 
 SNAPSHOTS = "snapshots"
+CHECKPOINT = FolderKind("a checkpoint", "state.json")
+
+_PARTS = r"(weights|best|optimiser|epoch)-\d+\.(safetensors|pt)"
+_KEPT = rf"{_PARTS}|state\.json|snapshots\.json|run\.lock"
+"""Names of files that a checkpoint holds: nothing else is ever removed."""
+
 NEAR_ENOUGH = 0.01
 """A model reads few enough words if their share is within this of what it is to be (SPEC 2.1)."""
 
@@ -76,7 +82,7 @@ class Trained:
 def at_snapshot(model: Any, file: Path) -> Any:
     """A copy of a model with the weights that it had when they were kept."""
     earlier = copy.deepcopy(model)
-    earlier.load_state_dict(load_file(file))
+    earlier.load_state_dict(load_weights(file))
     return earlier.eval()
 
 
@@ -102,7 +108,7 @@ def train(
     if checkpoint:
         asked["data"] = [d.fingerprint() for d in (train_data, validation)]
     kept = Checkpoint(checkpoint, asked, Epoch)
-    with sole_writer(checkpoint) if checkpoint else contextlib.nullcontext():
+    with sole_writer(checkpoint, CHECKPOINT) if checkpoint else contextlib.nullcontext():
         return _Loop(model, settings, kept).run(train_data, validation, watch)
 
 
@@ -180,7 +186,8 @@ class _Loop:
         enough; then those near enough to the rate they are to have, then the more accurate. Of
         several that are accurate enough but off that rate, the nearest to it is the best."""
         accuracy, rate = epoch.validation_accuracy, epoch.selection_rate
-        off = 0.0 if rate is None else abs(rate - self.model.target_rate)
+        sparing = rate is not None and isinstance(self.model, Sparing)
+        off = abs(rate - self.model.target_rate) if sparing else 0.0
         off = 0.0 if off <= NEAR_ENOUGH + ROUNDING else off
         enough = self.settings.stop_at is not None and accuracy >= self.settings.stop_at
         return enough, -off if enough else -float(off > 0), accuracy
@@ -262,33 +269,50 @@ class Checkpoint:
         self.epoch = epoch
 
     def restore(self, model: Any, optimiser: torch.optim.Optimizer) -> tuple[State, Weights]:
-        """The state after the last finished epoch and the best weights, if there are any."""
+        """The state after the last finished epoch and the best weights, if there are any; whatever
+        is damaged starts over."""
         nothing: tuple[State, Weights] = State([]), {}
         if self.folder is None or not (self.folder / "state.json").exists():
             return nothing
+        untouched = copy.deepcopy((model.state_dict(), optimiser.state_dict()))
         try:
-            content = json.loads((self.folder / "state.json").read_text())
-            number, best = content["epochs_done"], content["best"]
-            weights = load_file(self.folder / f"weights-{number}.safetensors")
-            moments = torch.load(self.folder / f"optimiser-{number}.pt", weights_only=True)
-            best_weights = load_file(self.folder / f"best-{best}.safetensors")
-            state = State([self.epoch(**e) for e in content["history"]], best, content["kept"])
-            for kept in state.kept:
-                load_file(self.snapshot(kept))
-        except (ValueError, KeyError, TypeError, OSError, RuntimeError, SafetensorError) as error:
+            content = read_json(self.folder / "state.json")
+            if content["asked"] != self.asked:
+                raise ModelError(
+                    f"{self.folder} holds the checkpoint of another training. Choose another "
+                    "folder, or delete that one"
+                )
+            history = [self.epoch(**e) for e in content["history"]]
+            state = State(history, content["best"], content["kept"])
+            done = content["epochs_done"]
+            spare = {f.name for f in fields(self.epoch) if f.default is None}
+            numbers = [v for e in history for k, v in asdict(e).items() if k not in spare or v]
+            if not all(type(v) in (int, float) for v in numbers):
+                raise ValueError("its history holds no numbers")
+            if done != len(history) or {state.best, *state.kept} - {*range(done)}:
+                raise ValueError("its history does not fit its epochs")
+            best = load_weights(self.folder / f"best-{state.best}.safetensors")
+            for weights in (best, *(load_weights(self.snapshot(n)) for n in state.kept)):
+                model.load_state_dict(weights)
+            model.load_state_dict(load_weights(self.folder / f"weights-{done}.safetensors"))
+            moments = load_weights(self.folder / f"optimiser-{done}.safetensors")
+            optimiser.load_state_dict(_unpacked(moments, optimiser))
+        except (
+            ValueError,
+            LookupError,
+            TypeError,
+            AttributeError,
+            OSError,
+            RuntimeError,
+        ) as error:
             warnings.warn(
                 f"the checkpoint in {self.folder} is damaged ({error}): training starts over",
                 stacklevel=2,
             )
+            model.load_state_dict(untouched[0])
+            optimiser.load_state_dict(untouched[1])
             return nothing
-        if content["asked"] != self.asked:
-            raise ModelError(
-                f"{self.folder} holds the checkpoint of another training. Choose another folder, "
-                "or delete that one"
-            )
-        model.load_state_dict(weights)
-        optimiser.load_state_dict(moments)
-        return state, best_weights
+        return state, best
 
     def store(self, model: Any, optimiser: Any, state: State, improved: bool) -> None:
         """The state file is replaced last: it always speaks of files that are complete."""
@@ -298,11 +322,9 @@ class Checkpoint:
         done = len(state.history)
         weights = {k: v.detach().cpu().contiguous() for k, v in model.state_dict().items()}
         serialised = save(weights)
-        moments = io.BytesIO()
-        torch.save(optimiser.state_dict(), moments)
         parts = {
             f"weights-{done}.safetensors": serialised,
-            f"optimiser-{done}.pt": moments.getvalue(),
+            f"optimiser-{done}.safetensors": save(_packed(optimiser)),
         }
         if improved:
             parts[f"best-{state.best}.safetensors"] = serialised
@@ -320,9 +342,9 @@ class Checkpoint:
         }
         with written_whole(self.folder / "state.json") as file:
             file.write(json.dumps(record).encode())
-        kept = {*parts, f"best-{state.best}.safetensors", "state.json", LOCK, SNAPSHOTS}
         for path in self.folder.iterdir():
-            if path.name not in kept:
+            past = path.name not in {*parts, f"best-{state.best}.safetensors"}
+            if past and re.fullmatch(_PARTS, path.name) and not path.is_dir():
                 path.unlink()
         if state.kept:
             self._list_snapshots(state)
@@ -342,6 +364,35 @@ class Checkpoint:
         folder = next(iter(files)).parent
         with written_whole(folder / "snapshots.json") as file:
             file.write(json.dumps(rows, indent=1).encode())
-        for path in folder.glob("*.safetensors"):
-            if path not in files:
+        for path in folder.iterdir():
+            if path not in files and re.fullmatch(_PARTS, path.name) and not path.is_dir():
                 path.unlink()
+
+
+def clear(checkpoint: Path) -> None:
+    """Removes a checkpoint that is no longer needed, and nothing that others put there."""
+    remove_own(checkpoint, _KEPT)
+
+
+def _packed(optimiser: torch.optim.Optimizer) -> Weights:
+    """What an optimiser remembers of each parameter, as tensors by name."""
+    return {
+        f"{place}.{name}": value.detach().cpu().contiguous()
+        for place, moments in optimiser.state_dict()["state"].items()
+        for name, value in moments.items()
+    }
+
+
+def _unpacked(moments: Weights, optimiser: torch.optim.Optimizer) -> dict[str, Any]:
+    """The same as the optimiser takes it; what does not fit its parameters is no memory of it."""
+    parameters = [p for group in optimiser.param_groups for p in group["params"]]
+    state: dict[int, Weights] = {}
+    for key, value in moments.items():
+        place, _, name = key.partition(".")
+        if value.shape not in (parameters[int(place)].shape, torch.Size(())):
+            raise ValueError(f"{key} has the shape {tuple(value.shape)}")
+        state.setdefault(int(place), {})[name] = value
+    kinds = {frozenset(one) for one in state.values()}
+    if len(kinds) > 1 or {*state} - {*range(len(parameters))}:
+        raise ValueError("the optimiser's state is not that of this model")
+    return {"state": state, "param_groups": optimiser.state_dict()["param_groups"]}

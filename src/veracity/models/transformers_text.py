@@ -87,7 +87,7 @@ class TransformerText(nn.Module):
         self.tokenizer = tokenizer
         self.label = label
         self.batching = batching
-        names = [str(model.config.id2label[i]) for i in range(model.config.num_labels)]
+        names = label_names(model.config)
         self.moved_text: Text | None = None
         self.labels = tuple(names) if label is None else (f"not {names[label]}", names[label])
         self.longest = most_pieces(model, tokenizer)
@@ -513,10 +513,21 @@ def _warn_of(model: Any, lack: str) -> None:
     )
 
 
+def label_names(config: Any) -> list[str]:
+    """What the model's answers are called, each by a name of its own."""
+    names = [str(config.id2label.get(i, "")) for i in range(config.num_labels)]
+    if "" in names or len(set(names)) < len(names):
+        raise ModelError(
+            f"expected config.json to give each of the model's {len(names)} labels a name of its "
+            f"own (id2label); got {str(config.id2label)[:80]}"
+        )
+    return names
+
+
 def _label(model: Any, label: str | None) -> int | None:
     """The number of the one label that is asked about; None where labels exclude each other."""
     config = model.config
-    names = [str(config.id2label[i]) for i in range(config.num_labels)]
+    names = label_names(config)
     kind = config.problem_type
     several = kind == "multi_label_classification"
     if label is not None:
@@ -578,14 +589,16 @@ def load_transformer(
     folder: Path, labels: Sequence[str] | None = None, label: str | None = None
 ) -> TransformerText:
     """A sequence classifier from a local folder; remote code is never run."""
-    model, tokenizer, missing = Encoder(folder).read(HEAD, labels)
+    encoder = Encoder(folder)
+    model, tokenizer, missing = encoder.read(HEAD, labels)
     if missing:
         raise ModelError(
             f"{folder} holds an encoder without a trained classification head "
             f"({', '.join(missing[:2])} are missing): its answers would be "
             "random. Train it first: veracity train 'transformer(encoder=FOLDER)' DATA --out NEW"
         )
-    return wrapped(model, tokenizer, label)
+    with encoder.blamed():
+        return wrapped(model, tokenizer, label)
 
 
 def new_transformer(encoder: Encoder, labels: Sequence[str], seed: int) -> TransformerText:

@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
+from ..core.files import read_json
 from ..core.inputs import MASK_WORD, PAD_WORD
 
 PAD_ID = 0
@@ -30,6 +32,16 @@ class Vocabulary:
         counts.pop(MASK_WORD, None)
         ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         return cls(tuple(word for word, _ in ordered[:limit]), cased)
+
+    @classmethod
+    def read(cls, path: Path, *, cased: bool = False) -> Vocabulary:
+        """The words of a JSON list; each must be a word of its own, or places would be wrong."""
+        words = read_json(path)
+        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+            raise ValueError(f"expected {path.name} to be a list of words")
+        if len(set(words)) < len(words):
+            raise ValueError(f"expected {path.name} to hold each word once")
+        return cls(tuple(words), cased)
 
     def __len__(self) -> int:
         return len(self.words) + _SPECIAL

@@ -11,6 +11,7 @@ from ..auditing import Audit, Progress, audit
 from ..auditing.learning import Reading
 from ..auditing.training import trained_once
 from ..core.examples import Dataset
+from ..core.files import FolderKind
 from ..data import Splits, load_data, sampled, split
 from ..models.architectures import architectures
 from ..models.training import Epoch
@@ -27,6 +28,7 @@ METHODS = (
     "attention",
 )
 SENTENCES = 200
+DEMONSTRATION = FolderKind("a demonstration", "audit/run.json")
 
 Watcher = Callable[[str, TrainingProgress | Epoch | Progress], None]
 

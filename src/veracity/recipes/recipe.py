@@ -13,13 +13,15 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from ..core.errors import PluginError, RunError
-from ..core.files import written_whole
+from ..core.files import FolderKind, read_json, written_whole
 from ..core.plugins import Plugin
 from ..engine.executors import Local, default_workers
 from ..results.findings import Findings
 
 Job = TypeVar("Job", bound=Hashable)
 Result = TypeVar("Result")
+
+EXPERIMENT = FolderKind("an experiment", "steps")
 
 SCALES = ("smoke", "laptop", "paper")
 
@@ -127,7 +129,7 @@ def done_once(
     path, now = folder / "found.json", json.loads(json.dumps(asked))
     if path.exists():
         try:
-            before = json.loads(path.read_text("utf-8"))
+            before = read_json(path)
             if before["asked"] == now:
                 found: dict[str, Any] = before["found"]
                 return found

@@ -15,8 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from .. import __version__
-from ..core.errors import RunError
-from ..core.files import written_whole
+from ..core.files import check_new, written_whole
 from ..results.run import Run, slug
 from . import showing
 from .scoreboard import ARROWS, against_chance
@@ -37,12 +36,7 @@ def write_page(content: str, path: Path) -> Path:
 
 def check_page(path: Path) -> None:
     """Told before any work is done: nothing but a page of ours is written over."""
-    if path.is_dir():
-        raise RunError(f"expected {path} to be a file for a page; it is a folder. Choose another")
-    if path.exists():
-        with path.open("rb") as file:
-            if OURS not in file.read(4096):
-                raise RunError(f"{path} is there already, and is no page of ours. Choose another")
+    check_new(path, OURS)
 
 
 def pair_page(run: Run, model: str) -> Path:

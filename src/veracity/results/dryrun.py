@@ -14,7 +14,7 @@ import numpy as np
 
 from ..core.changes import DECOY, MANIPULATION, PLANTED, UNTOUCHED
 from ..core.errors import RunError
-from ..core.files import written_whole
+from ..core.files import FolderKind, read_json, written_whole
 from ..core.inputs import FloatArray
 from .guarantees import LUCK, Reliance
 from .run import Cost, Run, resumed, timestamp, versions
@@ -24,6 +24,7 @@ from .verdicts import listed
 
 FILE = "dryrun.json"
 FORMAT = 1
+DRY_RUN = FolderKind("a dry run", FILE)
 
 HALF = 0.5
 """A reader who looks at one text should see the cue more often than not."""
@@ -113,7 +114,7 @@ class DryRun:
         """A dry run that was written before."""
         path = Path(folder) / FILE
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
+            content = read_json(path)
             if content["format"] != FORMAT:
                 raise RunError(
                     f"{path} has format {content['format']}; this version reads {FORMAT}. "

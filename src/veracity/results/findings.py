@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from ..core.errors import RunError
-from ..core.files import written_whole
+from ..core.files import read_json, written_whole
 from .statistics import mean_intervals
 
 FILE = "findings.json"
@@ -176,7 +176,7 @@ class Findings:
     def read(cls, folder: Path) -> Findings:
         """The findings that `write` left in a folder."""
         try:
-            content = json.loads((folder / FILE).read_text("utf-8"))
+            content = read_json(folder / FILE)
             return _findings(content)
         except FileNotFoundError:
             raise RunError(f"{folder} holds no {FILE}: the experiment is not finished") from None

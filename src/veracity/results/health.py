@@ -214,6 +214,8 @@ def health(run: Run, model: str) -> Health:
     gold = np.array([gold_of[name] for name in ids], dtype=np.int64)
     said = np.array([int(np.argmax(answers[name])) for name in ids], dtype=np.int64)
     blank = run.summaries().get(model, {}).get("", {}).get("blank", {})
+    if None in [blank.get(name) for name in ("moved", "probability", "changed")]:
+        blank = {}
     blanks = run.model_scores(model, "blank", "label")
     unread = run.asked["models"][model].get("unread", {})
     found = Health(

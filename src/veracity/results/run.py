@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import json
 import re
-import shutil
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -19,14 +18,90 @@ import numpy as np
 from ..core.attributions import Attribution, Fragment
 from ..core.errors import RunError
 from ..core.examples import Dataset, Example
-from ..core.files import LOCK, written_whole
+from ..core.files import FolderKind, check_file, read_json, remove_own, written_whole
+from ..core.forms import check_form
 from ..core.inputs import BoolArray, FloatArray, Text
+from ..core.limits import BYTES
 from ..core.metrics import Row
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 FORMAT = 1
+AUDIT = FolderKind("an audit", "run.json")
+
+_PART = r"\d{5}\.parquet"
+"""Names of parts: nothing else of a run is ever removed."""
+
+_QUANTITY = {
+    "about?": str,
+    "better?": str,
+    "headline?": bool,
+    "share?": bool,
+    "bounds?": list | None,
+    "searched?": bool,
+}
+_NAMES = {"*": str}
+_FORM = {
+    "asked": {
+        "dataset": {
+            "name": str,
+            "fingerprint": str,
+            "size": int,
+            "labels": [str],
+            "truth_kinds?": [str],
+        },
+        "models": {
+            "*": {
+                "identity": str,
+                "labels?": [str],
+                "abilities?": [str],
+                "about?": str,
+                "answers?": [[float]],
+                "unread?": {"*": int},
+            }
+        },
+        "explainers": {
+            "*": {
+                "settings?": dict,
+                "baseline?": bool,
+                "ceiling?": bool,
+                "about?": str,
+                "needs?": str,
+                "code?": str,
+            }
+        },
+        "metrics": {
+            "*": {
+                "settings": dict,
+                "purpose": str,
+                "about?": str,
+                "of_model": bool,
+                "quality?": str,
+                "code?": str,
+                "quantities": {"*": _QUANTITY},
+            }
+        },
+        "skipped": [{"model": str, "explainer": str, "why": str}],
+        "ceilings?": [str],
+        "sources?": _NAMES,
+        "command?": str,
+        "reliance?": {"*": {"forced": bool, "sentence": str}},
+        "train?": {"*": {"name": str, "size": int, "fingerprint": str}},
+        "seed": int,
+        "batch_size": int,
+        "target": str | int,
+        "plan?": dict | None,
+    },
+    "made": {
+        "created?": str,
+        "versions?": _NAMES,
+        "resumed?": [{"sentence": str, "versions": dict}],
+        "partial?": {"texts": int, "of": int, "why": str, "batches": [int]},
+    },
+}
+_PLAN = {"sentence": str, "budget": int, "texts": int, "questions": int | None, "whole": str}
+"""What `run.json` holds: such folders are passed on, and people edit them."""
 
 
 def slug(text: str) -> str:
@@ -72,20 +147,6 @@ class Run:
         return run
 
     @classmethod
-    def check_place(cls, folder: Path) -> None:
-        """Not among somebody's other files; what a run that never began left behind may stay."""
-        if (folder / "run.json").exists() or not folder.exists():
-            return
-        if not folder.is_dir():
-            raise RunError(f"expected {folder} to be a folder; it is a file. Choose another place")
-        ours = (LOCK, "examples.parquet")
-        if any(p.name not in ours and p.suffix != ".part" for p in folder.iterdir()):
-            raise RunError(
-                f"expected {folder} to be a new or empty folder or one of our runs; it holds "
-                "other files. Choose another folder"
-            )
-
-    @classmethod
     def _resume(
         cls, folder: Path, asked: Mapping[str, Any], data: Dataset, redo: Collection[str]
     ) -> Run:
@@ -129,6 +190,8 @@ class Run:
         # what methods learnt from is kept while their parts are, whatever is asked now
         made = resumed(before.made, folder)
         run = cls(folder, {**asked, "train": {**learnt, **learns}}, made)
+        if not is_whole(folder / "examples.parquet", [e.id for e in data]):
+            run._write_examples(data)
         run._write_json()
         return run
 
@@ -137,28 +200,31 @@ class Run:
         for model in self.models:
             attributed = self.attribution_part(model, explainer, 0).parent
             scored = self.score_part(model, explainer, "any", 0).parents[1]
-            for part in (*attributed.glob("*.parquet"), *scored.glob("*/*.parquet")):
-                inside = part.resolve().is_relative_to(self.folder.resolve())
-                if inside and re.fullmatch(r"\d{5}", part.stem) and part.is_file():
-                    part.unlink()
+            for folder in (attributed, scored):
+                remove_own(folder, _PART)
 
     @classmethod
     def open(cls, folder: str | Path) -> Run:
         """A run that was written before."""
         path = Path(folder) / "run.json"
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
+            content = read_json(path)
             if content["format"] != FORMAT:
                 raise RunError(
-                    f"{path} has format {content['format']}; this version reads {FORMAT}. "
+                    f"{path} has format {content['format']!r:.20}; this version reads {FORMAT}. "
                     "Install the version of veracity that wrote it"
                 )
+            check_form(content, _FORM)
+            if content["asked"].get("plan"):
+                check_form(content["asked"]["plan"], _PLAN, "plan")
             return cls(Path(folder), content["asked"], content["made"])
         except FileNotFoundError:
             raise RunError(
                 f"expected a run with a run.json in {folder}; there is none. "
                 "Make one with `veracity audit --out FOLDER`"
             ) from None
+        except OSError as error:
+            raise RunError(f"{path} cannot be read ({error.strerror}). Restore it") from None
         except (ValueError, KeyError, TypeError) as error:
             raise RunError(f"{path} is damaged ({error}). Restore it, or run again") from None
 
@@ -177,7 +243,7 @@ class Run:
     def _clear(self) -> None:
         (self.folder / "run.json").unlink()
         for kind in ("predictions", "attributions", "scores", "second_draw"):
-            shutil.rmtree(self.folder / kind, ignore_errors=True)
+            remove_own(self.folder / kind, _PART)
         (self.folder / "summaries.json").unlink(missing_ok=True)
 
     @property
@@ -455,7 +521,13 @@ class Run:
         """What `write_summaries` wrote, with labels by name in what is about models; nothing when
         the run has not finished."""
         path = self.folder / "summaries.json"
-        found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+        try:
+            found: dict[str, Any] = read_json(path) if path.exists() else {}
+            check_form(found, {"*": {"*": {"*": {"*": float | int | None}}}})
+        except (OSError, ValueError) as error:
+            raise RunError(
+                f"{path} is damaged ({error}). Give the audit command again: it writes it anew"
+            ) from None
         for by_method in found.values():
             for metric, figures in by_method.get("", {}).items():
                 named = {self._of_label(name): value for name, value in figures.items()}
@@ -537,7 +609,16 @@ def write_table(path: Path, columns: Mapping[str, Any]) -> None:
 
     arrays = {k: list(v) if isinstance(v, np.ndarray) else v for k, v in columns.items()}
     with written_whole(path) as file:
-        pq.write_table(pa.table(arrays), file, compression="zstd")
+        pq.write_table(pa.table(arrays), file, compression="zstd", write_page_checksum=True)
+
+
+_COLUMNS = (
+    {"example", "text", "starts", "ends", "label", "facts"},
+    {"example", "probabilities"},
+    {"model", "explainer", "example", "target", "scores", "base_value", "output_value", "notes"},
+    {"model", "explainer", "metric", "example", "name", "value"},
+)
+"""What each kind of part holds at least: examples, predictions, attributions, scores."""
 
 
 def read_table(path: Path, columns: list[str] | None = None) -> pa.Table:
@@ -546,8 +627,16 @@ def read_table(path: Path, columns: list[str] | None = None) -> pa.Table:
     import pyarrow.parquet as pq
 
     try:
-        return pq.read_table(path, columns=columns, partitioning=None)
-    except (pa.ArrowException, OSError) as error:
+        BYTES.check(check_file(path), path)
+        table = pq.read_table(
+            path, columns=columns, partitioning=None, page_checksum_verification=True
+        )
+        table.validate(full=True)
+        seen = set(table.column_names)
+        if not any(seen >= known for known in ([set(columns)] if columns else _COLUMNS)):
+            raise ValueError(f"its columns are {', '.join(sorted(seen))[:80]}")
+        return table
+    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         raise RunError(
             f"the part {path} is damaged ({str(error).splitlines()[0]}). Give the audit command "
             "again: it computes damaged and missing parts anew and keeps the rest"
@@ -573,16 +662,25 @@ def read_attributions(path: Path) -> dict[str, dict[str, Any]]:
     }
 
 
-def is_whole(path: Path) -> bool:
-    """Whether a part exists and can be read; a damaged one is removed, to be made again."""
+def is_whole(path: Path, ids: Collection[str], **belongs: str) -> bool:
+    """Whether a part exists, can be read and is about these examples (scores may be about fewer)
+    and this model, explainer or metric; any other is removed, to be made again."""
     if not path.exists():
         return False
     try:
-        read_table(path)
-    except RunError:
-        path.unlink()
-        return False
-    return True
+        columns = read_table(path).to_pydict()
+        right = {*columns["example"]} <= {*ids} if "value" in columns else columns["example"] == ids
+        right &= all({*columns[key]} <= {name} for key, name in belongs.items())
+    except (RunError, KeyError, ValueError):
+        right = False
+    if not right:
+        try:
+            path.unlink()
+        except OSError as error:
+            raise RunError(
+                f"{path} is no part of a run and cannot be removed ({error.strerror}). Move it away"
+            ) from None
+    return right
 
 
 def versions() -> dict[str, str]:

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import RunError
-from ..core.files import written_whole
+from ..core.files import FolderKind, read_json, written_whole
 from .health import BY_LENGTH, goes_by_length
 
 FORMAT = 1
 FILE = "suspects.json"
+SUSPECTS = FolderKind("suspects", FILE)
 
 LEAST_COVERED = 0.75
 """Vectors that hold fewer of the texts' words tell nothing of them: English texts of many kinds
@@ -199,7 +200,7 @@ class Suspects:
     def read(cls, path: Path) -> Suspects:
         """What `write` wrote."""
         try:
-            content = json.loads(path.read_text("utf-8"))
+            content = read_json(path)
             if content.pop("format") != FORMAT:
                 raise ValueError("another format")
             for name in ("found", "others"):

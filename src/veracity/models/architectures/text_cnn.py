@@ -18,6 +18,9 @@ from ..architecture import head, sigmoid_logits
 from ..neural import NeuralArchitecture
 from ..windows import Filters, Windows
 
+LONGEST = 100_000
+"""Every text is filled up to the length that is set: far above any text."""
+
 
 @dataclass(frozen=True)
 class TextCnn(NeuralArchitecture):
@@ -38,8 +41,8 @@ class TextCnn(NeuralArchitecture):
             raise ValueError(f"expected widths of at least one word, got {self.widths}")
         if self.hidden < 0:
             raise ValueError(f"expected no fewer than 0 hidden units, got {self.hidden}")
-        if isinstance(self.length, int) and self.length < 1:
-            raise ValueError(f"expected a length of at least one word, got {self.length}")
+        if isinstance(self.length, int) and not 1 <= self.length <= LONGEST:
+            raise ValueError(f"expected a length of 1 to {LONGEST:,} words, got {self.length}")
 
     def settled(self, train: Dataset) -> Self:
         """The mean length of the training texts becomes a number, and is saved as one."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from ...core.errors import ModelError
 from ...core.examples import Dataset
 from ..architecture import Architecture, Training
 from ..encoders import Encoder
@@ -25,4 +26,10 @@ class Transformer(Architecture):
         return new_transformer(Encoder.named(self.encoder), train.labels, seed)
 
     def load(self, folder: Path, labels: Sequence[str]) -> TransformerText:
-        return load_transformer(folder)
+        found = load_transformer(folder)
+        if found.labels != tuple(labels):
+            raise ModelError(
+                f"the model in {folder} has the labels {', '.join(found.labels)[:80]}, its record "
+                f"{', '.join(labels)[:80]}: they do not belong together. Copy the folder anew"
+            )
+        return found
