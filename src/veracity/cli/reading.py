@@ -7,13 +7,18 @@ import inspect
 import os
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any, get_type_hints
 
+import typer
+
 from ..core.errors import DataError, PluginError
+from ..core.foreign import deed, interrupted, is_own, last_place
+from ..core.plugins import blame
 from .options import (
     AllowUnpickle,
     BatchSize,
@@ -157,11 +162,28 @@ def with_options(verb: Callable[..., None]) -> Callable[..., None]:
     def told(**given: Any) -> None:
         for name, group in groups.items():
             given[name] = group(**{option.name: given.pop(option.name) for option in fields(group)})
-        verb(**given)
+        with nobody_leaves():
+            verb(**given)
 
     told.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
     told.__annotations__ = {one.name: one.annotation for one in shown}
     return told
+
+
+@contextmanager
+def nobody_leaves() -> Iterator[None]:
+    """A command ends where we say so: what a model or a plug-in does to end it is its fault."""
+    try:
+        with blame():
+            yield
+    except (SystemExit, KeyboardInterrupt, GeneratorExit, typer.Exit) as error:
+        file, line = last_place(error)
+        if is_own(file) or interrupted(error):
+            raise
+        raise PluginError(
+            f"code that is not ours ({file}, line {line}) {deed(error)}. Mend it there, or leave "
+            "it out; --debug shows how it came to that"
+        ) from error
 
 
 def part_of(data: Dataset, source: str, part: str, limit: int | None, seed: int) -> Dataset:

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from .errors import PluginError, VeracityError
+from .foreign import deed, interrupted, is_own
 
 PLUGIN_FOLDERS = "VERACITY_PLUGINS"
 """Folders of other people's plug-ins, each with subfolders such as `explainers` and `metrics`."""
@@ -153,6 +154,7 @@ class Registry(Generic[T]):
             if entry.name == name:
                 with blamed(name, entry.value):
                     found: type[T] = entry.load()
+                _strangers[_file_of(found)] = name
                 return found
         with blamed(name, self._file(name)):
             module = importlib.import_module(f"{self.package}.{name}")
@@ -168,6 +170,8 @@ class Registry(Generic[T]):
                 f"in snake case is {name!r}; found {len(classes)}"
             )
         only: type[T] = classes[0]
+        if not is_own(module.__file__ or ""):
+            _strangers[str(module.__file__)] = name
         return only
 
     def make(self, spec: str | T, profile: str = "recommended") -> T:
@@ -275,9 +279,6 @@ def _readable(hint: Any) -> str:
     return hint.__name__ if inspect.isclass(hint) and not typing.get_args(hint) else str(hint)
 
 
-PACKAGE = Path(__file__).resolve().parents[1]
-
-
 def blamed_on(plugin: Plugin) -> AbstractContextManager[None]:
     """For the time that a plug-in does its work: see `blamed`."""
     return blamed(plugin.spec, _file_of(type(plugin)))
@@ -295,16 +296,34 @@ def blamed(name: str, file: str, *, told: type[Exception] = VeracityError) -> It
         yield
     except (VeracityError, MemoryError, told):
         raise
-    except Exception as error:
-        if file and Path(file).resolve().is_relative_to(PACKAGE):
+    except BaseException as error:
+        if is_own(file) or interrupted(error):
             raise
         raise PluginError(
-            f"the plug-in {name}{_place(error, file)} raised {type(error).__name__}: {error}. Mend "
-            "it there, or leave it out; --debug shows how it came to that"
+            f"the plug-in {name}{_place(error, file)} {deed(error)}. Mend it there, or leave it "
+            "out; --debug shows how it came to that"
         ) from error
 
 
-def _place(error: Exception, file: str) -> str:
+_strangers: dict[str, str] = {}
+"""The files of other people's plug-ins that were loaded, and their names."""
+
+
+@contextmanager
+def blame() -> Iterator[None]:
+    """Around a whole command: what went through the file of somebody's plug-in is told under its
+    name, wherever that was asked."""
+    try:
+        yield
+    except BaseException as error:
+        files = {frame.filename for frame in traceback.extract_tb(error.__traceback__)}
+        for file in files & _strangers.keys():
+            with blamed(_strangers[file], file):
+                raise
+        raise
+
+
+def _place(error: BaseException, file: str) -> str:
     """The file and the last line of it that the error went through."""
     if isinstance(error, SyntaxError) and error.filename:
         return f" ({error.filename}, line {error.lineno})"
