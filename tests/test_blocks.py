@@ -34,7 +34,8 @@ class Watched:
         return np.stack([1 - p, p], axis=1)
 
     def answers(self, masks: BoolArray) -> FloatArray:
-        p = (masks * np.linspace(0, 1 / masks.shape[1], masks.shape[1])).sum(axis=1)
+        weighed = np.ascontiguousarray(masks) * np.linspace(0, 1 / masks.shape[1], masks.shape[1])
+        p = weighed.sum(axis=1)
         return np.stack([1 - p, p], axis=1)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -28,8 +29,9 @@ def stdout() -> Console:
 
 
 def print_json(content: Any) -> None:
-    text = json.dumps(finite(content), ensure_ascii=False)
-    print(text.encode("utf-8", "replace").decode())
+    text = json.dumps(finite(content), ensure_ascii=False).encode("utf-8", "replace").decode()
+    # a stream of another encoding would put question marks in the place of signs
+    print(re.sub(r"[^\x00-\x7f]+", lambda found: json.dumps(found[0])[1:-1], text))
 
 
 def finite(content: Any) -> Any:

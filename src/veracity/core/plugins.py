@@ -12,6 +12,7 @@ import math
 import os
 import pkgutil
 import re
+import reprlib
 import sys
 import traceback
 import types
@@ -41,6 +42,9 @@ class Plugin:
 
     profiles: ClassVar[Profiles] = {}
     """The settings in which a profile differs from the defaults, where it does."""
+
+    largest: ClassVar[Mapping[str, int]] = {}
+    """The largest numbers that settings take, where these lie below `LARGEST`."""
 
     @classmethod
     def plugin_name(cls) -> str:
@@ -242,8 +246,34 @@ def check_settings(cls: type, values: dict[str, Any]) -> None:
             raise PluginError(f"{name} has no setting {key!r}: {nearest(key, known)}")
         if not fits(value, hints[key]):
             raise PluginError(
-                f"{name}: expected {key} to be {_readable(hints[key])}, got {value!r}"
+                f"{name}: expected {key} to be {_readable(hints[key])}, got {reprlib.repr(value)}"
             )
+        most = LARGEST_SEED if key == "seed" else getattr(cls, "largest", {}).get(key, LARGEST)
+        least = 0 if key == "seed" else -most
+        for number in numbers_in(value):
+            if 0 < abs(number) < SMALLEST or not least <= number <= most:
+                raise PluginError(
+                    f"{name}: expected {key} to lie between {least:,} and {most:,}"
+                    f"{f', and no nearer to 0 than {SMALLEST:g}' if number else ''}, "
+                    f"got {reprlib.repr(number)}"
+                )
+
+
+LARGEST = 1_000_000
+"""No setting needs a larger number, and no smaller one fills a machine by itself."""
+
+LARGEST_SEED = 2**32 - 1
+SMALLEST = 1e-12
+"""Nor one nearer to nothing: squares and quotients of it would leave the range of numbers."""
+
+
+def numbers_in(value: Any) -> Iterator[float]:
+    """The numbers of a setting, which may be a list."""
+    if isinstance(value, tuple | list):
+        for each in value:
+            yield from numbers_in(each)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield value
 
 
 def fits(value: Any, hint: Any) -> bool:
@@ -258,8 +288,9 @@ def fits(value: Any, hint: Any) -> bool:
     if origin is tuple:
         return isinstance(value, tuple | list) and all(fits(v, arguments[0]) for v in value)
     if hint is float:
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        return number and math.isfinite(value)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return False
+        return isinstance(value, int) or math.isfinite(value)  # of 10**400 nobody can tell
     if hint is int:
         return isinstance(value, int) and not isinstance(value, bool)
     if inspect.isclass(hint) and issubclass(hint, StrEnum):

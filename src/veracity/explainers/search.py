@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -29,6 +29,7 @@ class Search(Explainer):
     """
 
     ceiling: ClassVar[bool] = True
+    largest: ClassVar[Mapping[str, int]] = {"beam": 1000}
 
     beam: int = 2
     """So many sets of words are followed; 1 is the greedy search."""

