@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
+import traceback
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Annotated, TextIO
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Annotated, TextIO, cast
 
 import typer
 
 from .. import __version__
-from ..core.errors import VeracityError
+from ..core.errors import DataError, VeracityError
+from ..core.secrets import Discreet, hidden, learn
 from . import (
     auditing,
     building,
@@ -94,10 +98,41 @@ def main() -> None:
             stream.reconfigure(errors="replace")  # a terminal that cannot show a sign still runs
     warnings.showwarning = _warning_told
     arguments = sys.argv[1:]
+    learn(arguments)
     debug = "--debug" in arguments
     arguments = [a for a in arguments if a != "--debug"]
-    with _errors_told(debug, "--json" in arguments):
+    with (
+        redirect_stdout(cast(TextIO, Discreet(sys.stdout))),
+        redirect_stderr(cast(TextIO, Discreet(sys.stderr))),
+        _errors_told(debug, "--json" in arguments),
+    ):
+        _check_signs(arguments)
         app(args=arguments, prog_name="veracity")
+
+
+def _check_signs(arguments: list[str]) -> None:
+    """Words and paths in UTF-8: where the locale knows ASCII only, Python is started again in the
+    mode that reads them."""
+    strange = [a for a in (*arguments, str(Path.cwd())) if not a.isascii() and not _is_text(a)]
+    if not strange:
+        return
+    try:
+        for word in strange:
+            os.fsencode(word).decode("utf-8")
+    except UnicodeDecodeError:
+        raise DataError(
+            f"expected words and paths in UTF-8, got {strange[0]!r}. Rename the file, or write "
+            "the text to a file"
+        ) from None
+    os.execv(sys.executable, [sys.executable, "-X", "utf8", "-m", "veracity", *sys.argv[1:]])
+
+
+def _is_text(word: str) -> bool:
+    try:
+        word.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _warning_told(
@@ -110,7 +145,7 @@ def _warning_told(
 ) -> None:
     """Our own warnings in a line each; those of the libraries below are not the user's concern."""
     if category is UserWarning:
-        print(f"veracity: {message}", file=sys.stderr)
+        print(f"veracity: {hidden(str(message))}", file=sys.stderr)
 
 
 @contextmanager
@@ -139,9 +174,11 @@ def _errors_told(debug: bool, as_json: bool) -> Iterator[None]:
 
 def _fail(message: str, code: int, debug: bool, as_json: bool, error: BaseException) -> None:
     if debug:
-        raise error
+        traceback.print_exception(error)
+        raise SystemExit(code)
     from ..reports.showing import printable
 
+    message = hidden(message)
     if as_json:
         print_json({"error": message})
     for i, line in enumerate(message.splitlines()):

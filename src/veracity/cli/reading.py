@@ -19,6 +19,7 @@ import typer
 from ..core.errors import DataError, PluginError
 from ..core.foreign import deed, interrupted, is_own, last_place
 from ..core.plugins import blame
+from ..core.secrets import hidden, keep, of_header
 from .options import (
     AllowUnpickle,
     BatchSize,
@@ -32,7 +33,7 @@ from .options import (
     SkipBad,
     Timeout,
 )
-from .showing import without_secrets, without_token
+from .showing import without_token
 
 if TYPE_CHECKING:
     from ..auditing.learning import Reading
@@ -87,7 +88,7 @@ class ModelOptions:
 
     def source(self, source: str, labels: str = "") -> str:
         """A model as another command would name it, without what opens it."""
-        words = [without_secrets(source)]
+        words = [hidden(source)]
         words += ["--allow-unpickle"] if self.allow_unpickle else []
         words += ["--labels", labels] if labels else []
         for header in self.header or []:
@@ -121,6 +122,7 @@ def headers(lines: list[str]) -> dict[str, str]:
             )
         try:
             found[name.strip()] = Template(value.strip()).substitute(os.environ).strip()
+            keep(of_header(found[name.strip()]))
         except KeyError as missing:
             raise PluginError(
                 f"--header {name.strip()} names the variable {missing.args[0]}, which is not set "

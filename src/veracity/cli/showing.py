@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..core.secrets import hidden
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -189,7 +191,7 @@ def typed_command() -> str:
         elif word.startswith("--header="):
             words.append(f"--header={without_token(word.removeprefix('--header='))}")
         else:
-            words.append(without_secrets(word))
+            words.append(hidden(word))
     return shlex.join(words)
 
 
@@ -198,14 +200,3 @@ def without_token(header: str) -> str:
     value is left to a variable."""
     name, _, value = header.partition(":")
     return header if "$" in value else f"{name}: $TOKEN"
-
-
-def without_secrets(word: str) -> str:
-    """An address without a user, a password or a query: a key may stand there."""
-    from urllib.parse import urlsplit
-
-    if not word.startswith(("http://", "https://")):
-        return word
-    parts = urlsplit(word)
-    place = parts.netloc.rpartition("@")[2]
-    return f"{parts.scheme}://{place}{parts.path}{'?…' if parts.query else ''}"

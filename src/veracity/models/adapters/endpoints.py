@@ -21,12 +21,13 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 import numpy as np
 
 from ...core.errors import BudgetSpent, ModelError
 from ...core.inputs import FloatArray, Text
+from ...core.secrets import of_address, of_header
 from .callables import PROBE, checked_labels, checked_probabilities, numbered_labels
 
 if TYPE_CHECKING:
@@ -553,10 +554,10 @@ def _split(url: str) -> SplitResult | None:
 def _secrets(url: str, headers: tuple[tuple[str, str], ...]) -> list[str]:
     """All that may open the door, longest first so that no tail stays behind."""
     parts = urlsplit(url)
-    user, password = parts.username or "", parts.password or ""
-    found = {user, password, unquote(user), unquote(password), parts.query}
-    found |= {value for _, value in parse_qsl(parts.query)}
-    found |= {word for _, value in headers for word in value.split()}
+    user = parts.username or ""
+    found = of_address(parts.netloc.rpartition("@")[0], parts.query) | {user, unquote(user)}
+    for _, value in headers:
+        found |= of_header(value)
     return sorted(found - {""}, key=len, reverse=True)
 
 
