@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from veracity.auditing import audit
+from veracity.auditing.suspects import suspects
 from veracity.core.attributions import Attribution
 from veracity.core.examples import Dataset, Example
 from veracity.core.inputs import BoolArray, FloatArray, Hiding, Text
@@ -168,6 +170,14 @@ def test_random_answers_are_not_taken_for_another_order() -> None:
     assert accused <= 3
 
 
+def test_thirty_texts_do_not_turn_two_labels_round() -> None:
+    """Right on 9 of 30: a weak model is as bad by luck once in fifty; 18 of 60, once in 400."""
+    for n, accused in ((30, False), (60, True)):
+        gold = np.arange(n) % 2
+        said = np.where(np.arange(n) % 10 < 3, gold, 1 - gold)
+        assert bool(other_order(gold, said, 2, highest=0.48)[0]) is accused
+
+
 def made_data(n: int, *, flip: bool = False) -> Dataset:
     rng = np.random.default_rng(1)
     examples = []
@@ -185,7 +195,9 @@ def made_data(n: int, *, flip: bool = False) -> Dataset:
     [
         ({"good": 2.0, "bad": -2.0}, False, ""),
         ({"good": 2.0, "bad": -2.0}, True, "--labels pos,neg"),
-        ({"good": 1e-5, "bad": -1e-5}, False, "hang on no word"),
+        ({"good": 1e-7, "bad": -1e-7}, False, "nothing shows that they hang on words"),
+        ({"film": 1e-3, "so": -1e-3}, False, "nothing shows that they hang on words"),
+        ({"good": 1e-3, "bad": -1e-3}, False, ""),
         ({"film": 3.0, "so": -3.0}, False, "no oftener"),
     ],
 )
@@ -251,6 +263,41 @@ def test_no_words_are_shown_of_a_model_that_counts_them(tmp_path: Path) -> None:
     assert "which words are hidden" in said.recommendation.sentence
 
 
+class Characters(Bag):
+    """Counts signs, so that each word stands for its length."""
+
+    def probabilities(self, inputs: Sequence[Text]) -> FloatArray:
+        z = np.array([len(t.text) - 40.0 for t in inputs])
+        p = 1 / (1 + np.exp(-z / 8))
+        return np.stack([1 - p, p], axis=1)
+
+
+def test_a_model_that_goes_by_length_is_told(tmp_path: Path) -> None:
+    data = made_lengths(60)
+    found = audit(Characters({}), data, "occlusion, random_scores", "erasure", out=tmp_path / "r")
+    (said,) = found.conclusions.models
+    assert said.health.length_auc > 0.99
+    assert any("may go by length" in c for c in said.recommendation.cautions)
+    told = suspects(Characters({}), made_lengths(200))
+    assert "length" in told.alarms and "may go by length" in told.limits
+    honest = audit(Bag({"good": 2.0, "bad": -2.0}), made_data(40), "occlusion, random_scores",
+                   "erasure", out=tmp_path / "h")  # fmt: skip
+    assert not honest.conclusions.models[0].recommendation.cautions
+
+
+def test_what_hiding_does_is_told_by_answer_where_one_is_rare(tmp_path: Path) -> None:
+    rare = [e for e in made_data(8) if e.label]
+    common = [e for e in made_data(240) if not e.label]
+    examples = [replace(e, id=str(i)) for i, e in enumerate([*common, *rare])]
+    data = Dataset("rare", ("neg", "pos"), tuple(examples))
+    found = audit(
+        Bag({"good": 2.0, "bad": -0.1}), data, "occlusion, random_scores", "erasure",
+        out=tmp_path / "r",
+    )  # fmt: skip
+    advice = found.conclusions.models[0].recommendation
+    assert "By answer (words deleted): neg 0 of 120, pos 4 of 4." in advice.effect
+
+
 class Restless(Bag):
     """Never answers the same twice."""
 
@@ -297,7 +344,7 @@ def test_explanations_of_a_label_say_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("typed", "again"),
     [
-        ("veracity audit m d.csv --limit 8 --out r", "veracity audit m d.csv"),
+        ("veracity audit m d.csv --limit 8 --out r", "veracity audit m d.csv --limit 8"),
         ("veracity audit m d.csv --labels a,b --out=r --json", "veracity audit m d.csv"),
     ],
 )

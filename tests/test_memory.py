@@ -76,3 +76,21 @@ def test_metrics_of_several_methods_share_their_questions(
     both = read("occlusion, occlusion(output=log_odds)")
     explaining = sum(len(e.input.words) + 1 for e in data)
     assert both - one <= explaining  # the same ranking: its erasure needs no further question
+
+
+@pytest.mark.parametrize("name", ["lstm", "cnn"])
+def test_a_part_made_again_is_the_same_to_the_last_bit(
+    name: str, made: Splits, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """Whatever was computed before it in the same process, or not."""
+    model = request.getfixturevalue(name)
+    data: Any = made.test.select(range(12))
+    methods = "occlusion, lime(samples=40), gradient, random_scores"
+    audit({"m": model}, data, methods, out=tmp_path / "run", batch_size=4)
+    parts = sorted((tmp_path / "run" / "scores").rglob("*.parquet"))
+    before = [part.read_bytes() for part in parts]
+    assert len(parts) > 40
+    for part in parts[::3]:
+        part.unlink()
+    audit({"m": model}, data, methods, out=tmp_path / "run", batch_size=4)
+    assert [part.read_bytes() for part in parts] == before

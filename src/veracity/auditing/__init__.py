@@ -98,7 +98,9 @@ class Audit:
         for one in self.conclusions.models:
             said.append(f"{one.model}: {one.health.summary}")
             said += [f"{one.model}: {v.sentence}" for v in one.verdicts]
-            said.append(f"{one.model}: {one.recommendation.sentence}")
+            told = one.recommendation
+            said += [f"{one.model}: {x}" for x in (told.sentence, told.effect, *told.reasons) if x]
+            said += [f"{one.model}: but {caution}" for caution in told.cautions]
         return "\n".join(said)
 
     @property

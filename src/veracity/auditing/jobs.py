@@ -288,6 +288,9 @@ class Work:
         missing = [(m, part) for m, part in zip(metrics, parts, strict=True) if not is_whole(part)]
         if missing:
             model = self.models[job.model]
+            # where it matters to the last digits what is read together, a part must not depend on
+            # what was done before it: nothing is remembered from part to part
+            shared = None if getattr(model, "batch_dependent", False) else self.memory
             answers = self._answers(job, examples)
             cases = with_originals(
                 [
@@ -298,7 +301,7 @@ class Work:
             for metric, part in missing:
                 # metrics ask much the same of different methods; methods themselves do not share,
                 # or the one that comes first would seem the slowest
-                with remembering(self.memory), blamed_on(metric):
+                with remembering(shared), blamed_on(metric):
                     rows = [{k: float(v) for k, v in r.items()} for r in metric.score(cases)]
                     if len(rows) != len(cases):
                         raise ValueError(

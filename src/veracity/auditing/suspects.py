@@ -25,6 +25,7 @@ from ..engine.seeds import generator
 from ..engine.tally import counting
 from ..explainers import explainers as known_explainers
 from ..models import load_model, model_name
+from ..results.health import length_auc
 from ..results.suspects import (
     LEAST_COVERED,
     WEAK_CUE,
@@ -257,6 +258,10 @@ def _found(
         share,
         remark,
         reach(len(part), least_texts, threshold, texts_needed(WEAK_CUE, false_alarms, every)),
+        length_auc(
+            {e.id: (e.input.n_features, len(e.input.text)) for e in part},
+            {e.id: int(y) for e, y in zip(part, answers.argmax(axis=1), strict=True)},
+        ),
     )
 
 

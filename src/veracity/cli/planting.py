@@ -249,7 +249,7 @@ def suspects(
         console = stdout()
         print_suspects(console, found)
         console.print(f"\nReport: {page}", markup=False, soft_wrap=True)
-    if fail and found.found:
+    if fail and found.alarms:
         raise typer.Exit(FAILED_BAR)
     if fail and not found.can_clear:
         raise DataError(found.reach)

@@ -94,7 +94,12 @@ def _from_folder(folder: Path, labels: Sequence[str] | None, label: str | None) 
             spec, names = content["architecture"], content["labels"]
         except (ValueError, KeyError, TypeError) as error:
             raise ModelError(f"{record} is damaged ({error}). Train the model again") from None
-        found = architectures.make(spec).load(folder, names)
+        if labels and len(labels) != len(names):
+            raise ModelError(
+                f"expected {len(names)} labels, one per output of {folder} ({', '.join(names)}); "
+                f"got {', '.join(labels)}"
+            )
+        found = architectures.make(spec).load(folder, labels or names)
         found.record = content
         loaded: Classifier = found
         return loaded

@@ -39,6 +39,9 @@ WORTH_A_SHORT_CUT = 64
 class NeuralText(nn.Module):
     """Words, their embeddings, a network, and what it can be asked."""
 
+    batch_dependent: ClassVar[bool] = True
+    """In batches of another shape, sums of 32-bit numbers have other last digits."""
+
     def __init__(
         self,
         architecture: NeuralArchitecture,

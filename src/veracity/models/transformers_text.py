@@ -69,6 +69,8 @@ class TransformerText(nn.Module):
     With `label`, one label of several that do not exclude each other is asked about: yes or no.
     """
 
+    batch_dependent: ClassVar[bool] = True
+
     def __init__(
         self,
         model: Any,

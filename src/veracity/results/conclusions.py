@@ -6,6 +6,8 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from .health import Health, health
 from .run import Cost, Run
 from .standings import Standing, standings
@@ -95,7 +97,7 @@ def _recommended(
     repeat = _repeat_command(run)
     if state.fault:
         sentence = f"No method is recommended for {state.model}: {state.fault}."
-        again = _repeat_command(run, anew=True, labels=state.order)
+        again = _repeat_command(run, anew=True, labels=state.order, all_texts=False)
         return Recommendation(model=state.model, method=None, sentence=sentence, repeat=again)
     cautions = list(state.cautions)
     if run.partial is not None:
@@ -150,7 +152,7 @@ def _recommended(
         model=state.model,
         method=method,
         sentence=sentence,
-        effect=_effect(run, found, method),
+        effect=_effect(run, found, method) + _by_answer(run, found, state, method),
         reasons=tuple(reasons),
         cautions=tuple(cautions),
         explain=_explain_command(run, state.model, method),
@@ -213,6 +215,20 @@ def _effect(run: Run, found: Sequence[Standing], method: str) -> str:
     return f"Of {many}, hiding the {words} that {method} marks changes {listed(told)}."
 
 
+def _by_answer(run: Run, found: Sequence[Standing], state: Health, method: str) -> str:
+    """Where some answers are rare, what hiding does to each: one figure would be that of the
+    common ones, or hide that only the rare ones change."""
+    test = next((s for s in found if s.name == CHANGED and s.chance), None)
+    if not state.rare or test is None or _target(run):
+        return ""
+    answers = run.predictions(state.model)
+    counts: dict[str, list[float]] = {}
+    for example, value in run.values(state.model, method, test.metric, CHANGED).items():
+        counts.setdefault(run.labels[int(np.argmax(answers[example]))], []).append(value)
+    told = [f"{name} {sum(v):.0f} of {len(v)}" for name, v in sorted(counts.items())]
+    return f" By answer (words {test.where}): {', '.join(told)}."
+
+
 def _cost_sentence(method: str, cost: Cost) -> str:
     seconds, questions = cost.seconds / cost.examples, cost.questions / cost.examples
     took = f"{seconds:.1f} s" if seconds >= 1 else f"{1000 * seconds:.3g} ms"
@@ -261,9 +277,11 @@ def _target(run: Run) -> str:
     return run.labels[int(target)]
 
 
-def _repeat_command(run: Run, *, anew: bool = False, labels: Sequence[str] = ()) -> str:
+def _repeat_command(
+    run: Run, *, anew: bool = False, labels: Sequence[str] = (), all_texts: bool = True
+) -> str:
     """What makes this audit again; where it must be another one, with a folder of its own, all
-    texts, and the labels in the order that fits."""
+    texts where these were too few, and the labels in the order that fits."""
     command = str(run.asked.get("command", ""))
     if not command:
         place = f"{run.folder}-again" if anew else str(run.folder)
@@ -271,7 +289,9 @@ def _repeat_command(run: Run, *, anew: bool = False, labels: Sequence[str] = ())
     if not anew:
         return command
     words = shlex.split(command)
-    dropped = {"--out", "--limit", "--json", *(("--labels",) if labels else ())}
+    dropped = {"--out", "--json"}
+    dropped |= {"--limit"} if all_texts else set()
+    dropped |= {"--labels"} if labels else set()
     kept: list[str] = []
     skip = False
     for word in words:

@@ -12,10 +12,20 @@ import numpy as np
 from ..core.examples import UNLABELLED
 from ..core.inputs import FloatArray, IntArray
 from .run import Run
-from .statistics import share_interval
+from .statistics import mcnemar, share_interval
 
 STILL = 0.01
-"""Answers that move by less than this on average when everything is hidden hang on nothing."""
+"""Answers that move by less than this on average when everything is hidden hang on nothing, unless
+they are right surely oftener than chance: some models are never far from even."""
+
+ROUNDING = 1e-6
+"""Below this they are the last digits of a sum."""
+
+ORDER_LEVEL = 0.005
+"""So unlikely by chance must it be that labels fit better in another order."""
+
+BY_LENGTH = 0.97
+"""From this area under the curve on, how long a text is tells its answer."""
 
 SHUFFLES = 1999
 LEVEL = 0.05
@@ -63,6 +73,15 @@ class Health:
     """In so many texts so many words stand beyond what it reads."""
     moved: float | None = None
     """How far answers move on average when every word is hidden; None in older runs."""
+    length_auc: float = 0.5
+    """How well the length of a text tells its answer, for the answer that it tells best."""
+
+    @property
+    def still(self) -> bool:
+        """Whether its answers hardly move, and nothing shows that this little means anything."""
+        if self.moved is None or self.moved >= STILL:
+            return False
+        return self.moved < ROUNDING or self.p_dealt is None or self.p_dealt > LEVEL
 
     @property
     def summary(self) -> str:
@@ -84,7 +103,7 @@ class Health:
         if self.blank_changed is not None:
             said.append(
                 f"{100 * self.blank_changed:.0f} % of the texts get another answer than a text "
-                "with every word hidden: only these can change it."
+                "with every word hidden."
             )
         if self.unread_texts:
             said.append(
@@ -102,10 +121,10 @@ class Health:
                 f"{self.accuracy:.3f} of the texts; in the other order, on "
                 f"{self.order_accuracy:.3f})"
             )
-        if self.moved is not None and self.moved < STILL:
+        if self.still:
             return (
-                f"hiding every word moves its answers by {_small(self.moved)} on average, so they "
-                "hang on no word"
+                f"hiding every word moves its answers by {_small(self.moved or 0.0)} on average, "
+                "and nothing shows that they hang on words"
             )
         if self.accuracy is None or self.dealt is None or not self.tellable:
             return ""
@@ -130,7 +149,7 @@ class Health:
                 f"{shlex.quote(','.join(self.order))} (labels=… in "
                 "Python) and audit again"
             )
-        if self.moved is not None and self.moved < STILL:
+        if self.still:
             return (
                 f"{self.wrong}. Check that it is trained and that it gets the texts as it was "
                 "trained on them"
@@ -154,11 +173,18 @@ class Health:
                 f"{self.restless:.2g}): what methods find may be its own noise. Make it answer the "
                 "same each time"
             )
+        if self.moved is not None and self.moved < STILL:
+            found.append(
+                f"its answers are never far from even (hiding every word moves them by "
+                f"{_small(self.moved)}): read the order of scores, not their size"
+            )
+        if self.length_auc >= BY_LENGTH:
+            found.append(goes_by_length(self.length_auc))
         for label, count in self.rare:
             texts = "text is" if count == 1 else "texts are"
             found.append(
                 f"only {count} of the {self.texts} {texts} answered {label}: this audit says "
-                "nothing of explanations of that answer. Bring more such texts"
+                "hardly anything of explanations of that answer. Bring more such texts"
             )
         return tuple(found)
 
@@ -197,6 +223,7 @@ def health(run: Run, model: str) -> Health:
         blank_probability=blank.get("probability"),
         blank_changed=blank.get("changed"),
         restless=_restless(run, model, list(gold_of), answers),
+        length_auc=length_auc(run.lengths(), dict(zip(ids, said.tolist(), strict=True))),
         rare=_rare(said, labels),
         unread_texts=int(unread.get("texts", 0)),
         unread_words=int(unread.get("words", 0)),
@@ -254,6 +281,33 @@ def _restless(run: Run, model: str, ids: Sequence[str], answers: Mapping[str, Fl
     )
 
 
+def length_auc(lengths: Mapping[str, Sequence[int]], said: Mapping[str, int]) -> float:
+    """How well length tells an answer from the others, by the area under the curve (.5 is not at
+    all), for the answer and the way of counting it that tell most; rare answers tell nothing."""
+    from scipy.stats import rankdata
+
+    answers = np.array(list(said.values()), dtype=np.int64)
+    found = 0.5
+    for counts in zip(*(lengths[name] for name in said), strict=True):
+        ranks = rankdata(counts)
+        for label in set(answers.tolist()):
+            own = answers == label
+            n, others = int(own.sum()), int((~own).sum())
+            if min(n, others) >= SELDOM:
+                auc = (ranks[own].sum() - n * (n + 1) / 2) / (n * others)
+                found = max(found, float(auc), 1 - float(auc))
+    return found
+
+
+def goes_by_length(auc: float) -> str:
+    """What to make of answers that length tells."""
+    return (
+        f"how long a text is tells its answer almost surely (area under the curve {auc:.2f}): it "
+        "may go by length, and words that are marked may only stand for theirs. Try texts of one "
+        "length"
+    )
+
+
 def _rare(said: IntArray, labels: Sequence[str]) -> tuple[tuple[str, int], ...]:
     """Labels answered to fewer than a few texts, where the others are answered to many."""
     if len(said) < SELDOM * 4 * len(labels):
@@ -306,6 +360,9 @@ def other_order(
     low, _ = share_interval(right)
     best = fitted(places)
     if low <= max(highest, 1 / n_labels) or np.array_equal(best, np.arange(n_labels)):
+        return [], None
+    given = said[np.concatenate(halves[::-1])] == gold[np.concatenate(halves[::-1])]
+    if mcnemar(int((given > right).sum()), int((given < right).sum())) > ORDER_LEVEL:
         return [], None
     return best.tolist(), float((best[said] == gold).mean())
 

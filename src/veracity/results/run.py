@@ -359,6 +359,12 @@ class Run:
         partners = table["partner"].to_pylist() if known else [None] * len(names)
         return {name: partner or name for name, partner in zip(names, partners, strict=True)}
 
+    def lengths(self) -> dict[str, tuple[int, int]]:
+        """Each example's words and characters."""
+        table = read_table(self.folder / "examples.parquet", ["example", "starts", "text"])
+        rows = zip(*(table[name].to_pylist() for name in table.column_names), strict=True)
+        return {name: (len(starts), len(text)) for name, starts, text in rows}
+
     def median_words(self) -> float:
         """How many words texts have, half of them fewer."""
         starts = read_table(self.folder / "examples.parquet", ["starts"])["starts"].to_pylist()
@@ -378,6 +384,16 @@ class Run:
             for _, value in _named(read_table(path, ["name", "value"]), name)
         ]
         return np.array(found, dtype=np.float64)
+
+    def values(self, model: str, explainer: str, metric: str, name: str) -> dict[str, float]:
+        """One quantity of one method by example, where it is defined."""
+        found: dict[str, float] = {}
+        for path in self._parts(self.score_part(model, explainer, metric, 0)):
+            rows = read_table(path, ["example", "name", "value"]).to_pydict()
+            for example, quantity, value in zip(*rows.values(), strict=True):
+                if quantity == name and not np.isnan(value):
+                    found[example] = value
+        return found
 
     def predictions(self, model: str) -> dict[str, FloatArray]:
         """Class probabilities by example, labels in the dataset's order."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..core.errors import RunError
 from ..core.files import written_whole
+from .health import BY_LENGTH, goes_by_length
 
 FORMAT = 1
 FILE = "suspects.json"
@@ -20,6 +21,9 @@ LEAST_COVERED = 0.75
 """Vectors that hold fewer of the texts' words tell nothing of them: English texts of many kinds
 have .85 to 1 of theirs in the packaged ones, German .4 and French .6."""
 
+
+MANY = 10
+"""So many suspected words with a meaning are the words of a subject rather than planted ones."""
 
 WEAK_CUE, STRONG_CUE = 0.3, 0.5
 """Scores: texts too few for the first find only what is plain, and for the second hardly anything,
@@ -143,6 +147,20 @@ class Suspects:
     """What a budget made of it."""
     reach: str = ""
     """What alone would be found in so few texts; empty where they are enough."""
+    length_auc: float = 0.5
+    """How well the length of a text tells its answer, by the area under the curve."""
+
+    @property
+    def meaningful(self) -> tuple[Suspect, ...]:
+        """Suspected words whose meaning the vectors know, where they are too many to be planted."""
+        known = tuple(s for s in self.found if s.neighbours)
+        return known if len(known) >= MANY else ()
+
+    @property
+    def alarms(self) -> list[str]:
+        """What a build should fail for."""
+        length = ["length"] if self.length_auc >= BY_LENGTH else []
+        return [s.name for s in self.found if s not in self.meaningful] + length
 
     @property
     def judges_words(self) -> bool:
@@ -153,7 +171,17 @@ class Suspects:
     def limits(self) -> str:
         """What could not be judged, in a sentence or two; empty where all could."""
         blind = "" if self.judges_words else uncovered(self.vectors, self.covered or 0.0)
-        return ". ".join(said for said in (blind, self.remark, self.reach) if said)
+        length = goes_by_length(self.length_auc) if self.length_auc >= BY_LENGTH else ""
+        subject = ""
+        if self.meaningful:
+            subject = (
+                f"{len(self.meaningful)} of them are words with a meaning, too many to be planted: "
+                "where labels are subjects, their words weigh much and rightly, and what they "
+                "should weigh cannot be told. Look first at what is no word of the subject; --fail "
+                "counts only that"
+            )
+        told = (subject, blind, self.remark, self.reach, length[:1].upper() + length[1:])
+        return ". ".join(said for said in told if said)
 
     @property
     def can_clear(self) -> bool:

@@ -57,7 +57,7 @@ def verdicts(
 
 def _verdict(tests: Sequence[Standing], state: Health | None, costs: Costs) -> Verdict:
     first = tests[0]
-    scored = [s for s in tests if s.best is not None]
+    scored = _distinct([s for s in tests if s.best is not None])
 
     def none(why: str) -> Verdict:
         metrics = tuple(s.metric for s in tests)
@@ -114,6 +114,20 @@ def _verdict(tests: Sequence[Standing], state: Health | None, costs: Costs) -> V
         quality=first.quality,
     )
     return replace(verdict, sentence=sentence + _how_sure(scored, verdict, rivals))
+
+
+def _distinct(tests: Sequence[Standing]) -> list[Standing]:
+    """Ways of hiding that a model reads alike are one test, not two that agree."""
+    alike: dict[object, list[Standing]] = {}
+    for s in tests:
+        figures = tuple((e.method, e.mean, e.n) for e in s.entries)
+        alike.setdefault((s.name, figures if s.where else s.metric), []).append(s)
+    return [
+        same[0]
+        if len(same) == 1
+        else replace(same[0], where=f"{' or '.join(s.where for s in same)}, the same to this model")
+        for same in alike.values()
+    ]
 
 
 def able(s: Standing) -> set[str]:
@@ -285,7 +299,8 @@ def _close(tests: Sequence[Standing], use: str) -> str:
 
 
 def percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
+    """Whole percents; all only where it is all."""
+    return "over 99 %" if 0.995 <= share < 0.9995 else f"{100 * share:.0f} %"
 
 
 def leaders_by_test(tests: Sequence[Standing]) -> str:
