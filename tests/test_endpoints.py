@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pickle
@@ -25,6 +26,8 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from veracity.core.classifiers import Classifier
 from veracity.core.errors import ModelError
@@ -367,6 +370,39 @@ def test_a_text_that_another_machine_lost_is_asked_again(server: Server, tmp_pat
         store.connection.execute("UPDATE claims SET host = 'elsewhere'")
         assert_true(endpoint.probabilities(inputs("a")), "a")
         store.connection.close()
+
+
+NUMBERS = st.one_of(st.floats(), st.integers(), st.sampled_from([0.5, 1, 10**400, 1e308]))
+ROWS = st.lists(st.lists(NUMBERS, max_size=3), max_size=3)
+JSON = st.recursive(
+    st.one_of(NUMBERS, st.none(), st.booleans(), st.text(max_size=4)),
+    lambda some: (
+        st.lists(some, max_size=3) | st.dictionaries(st.text(max_size=3), some, max_size=3)
+    ),
+    max_leaves=8,
+)
+BODIES = st.one_of(
+    st.binary(max_size=40),
+    JSON.map(lambda value: json.dumps(value).encode()),
+    st.builds(
+        lambda p, names: json.dumps({"probabilities": p, "labels": names}).encode(), ROWS, JSON
+    ),
+    st.builds(lambda n: json.dumps(truth(["a", "b"])).encode()[:n], st.integers(0, 50)),
+    st.sampled_from([json.dumps(truth(["a", "b"])).encode(e) for e in ("utf-16", "cp500")]),
+    st.sampled_from([b"[" * 100_000, b"9" * 10_000]),
+)
+
+
+NOBODY = Endpoint("http://host/predict")
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@given(BODIES)
+def test_any_answer_is_probabilities_or_a_sentence(body: bytes) -> None:
+    with contextlib.suppress(ModelError):
+        labels, found = NOBODY._read(body, count=2)
+        assert found.shape == (2, len(labels))
+        np.testing.assert_allclose(found.sum(axis=1), 1, atol=2e-3)
 
 
 def test_nobody_listens(server: Server) -> None:

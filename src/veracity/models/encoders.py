@@ -174,8 +174,9 @@ def piece_limit(tokenizer: Any) -> int:
     """How many pieces a tokeniser says a text may have; files say 1e30 for no limit, or nonsense,
     and its own code cannot count so far."""
     said = getattr(tokenizer, "model_max_length", None)
-    number = isinstance(said, int | float) and not isinstance(said, bool) and 0 < said < UNLIMITED
-    return max(1, int(said)) if number else UNLIMITED
+    if isinstance(said, bool) or not isinstance(said, int | float) or not 0 < said < UNLIMITED:
+        return UNLIMITED
+    return max(1, int(said))
 
 
 def first_line(error: Exception) -> str:
