@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import pickle
+import signal
 import socket
 import sqlite3
 import subprocess
@@ -23,12 +26,15 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from veracity.core.classifiers import Classifier
 from veracity.core.errors import ModelError
 from veracity.core.inputs import FloatArray, Text
 from veracity.models.adapters.endpoints import (
     FIRST_DELAY,
+    GRACE,
     LARGEST_ANSWER,
     LONGEST_DELAY,
     AnswerStore,
@@ -46,6 +52,7 @@ class Reply:
     headers: dict[str, str] = field(default_factory=dict)
     late: bool = False
     drip: bool = False
+    slow_headers: bool = False
 
 
 class Server(ThreadingHTTPServer):
@@ -94,6 +101,9 @@ class Handler(BaseHTTPRequestHandler):
             self.server.over.wait(10)
         body = (reply.body or truth)(asked["texts"])
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        for _ in range(20 if reply.slow_headers else 0):
+            self.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            self.server.over.wait(0.1)
         self.send_response(reply.status)
         for name, value in {"Content-Length": str(len(content)), **reply.headers}.items():
             self.send_header(name, value)
@@ -306,6 +316,95 @@ def test_an_answer_that_drips_is_late(server: Server) -> None:
     assert time.monotonic() - start < 5
 
 
+def test_headers_that_drip_are_late(server: Server) -> None:
+    server.told = [Reply(slow_headers=True)]
+    started = time.monotonic()
+    endpoint = Endpoint(server.url, timeout=0.3, retries=0)
+    with pytest.raises(ModelError, match=r"timeout 0\.3 s.*came too slowly"):
+        endpoint.probabilities(inputs("a"))
+    assert time.monotonic() - started < 1.2
+    assert_true(endpoint.probabilities(inputs("a")), "a")  # over a new connection
+
+
+def test_labels_that_change_between_answers_are_refused(server: Server, tmp_path: Path) -> None:
+    def named(*labels: str) -> Reply:
+        return Reply(lambda texts: {"probabilities": rows(texts), "labels": labels})
+
+    for before, after in ((named("no", "yes"), named("bad", "good")), (named("x", "y"), Reply())):
+        server.told = [before, after]
+        cache = tmp_path / f"{len(server.batches)}.db"
+        endpoint = Endpoint(server.url, ["neg", "pos"], batch_size=1, cache=cache)
+        with pytest.raises(ModelError, match="expected the same in every answer"):
+            endpoint.probabilities(inputs("a", "bb"))
+
+
+def test_no_text_is_asked_twice_at_once(server: Server, tmp_path: Path) -> None:
+    words = [f"w{i}" for i in range(40)]
+
+    def work(name: int) -> None:
+        with Endpoint(server.url, batch_size=4, cache=tmp_path / "cache.db") as endpoint:
+            assert_true(endpoint.probabilities(inputs(*words)), *words)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
+    assert sorted(server.texts) == sorted(words)
+
+
+def test_a_killed_process_keeps_no_text(server: Server, tmp_path: Path) -> None:
+    endpoint = Endpoint(server.url, cache=tmp_path / "cache.db")
+    process = os.fork()
+    if not process:
+        store = AnswerStore.open(tmp_path / "cache.db", endpoint.address)
+        store.claim(["a"], width=2, seconds=60, budget=None)
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(process, 0)
+    started = time.monotonic()
+    assert_true(endpoint.probabilities(inputs("a")), "a")
+    assert time.monotonic() - started < 5
+
+
+def test_a_text_that_another_machine_lost_is_asked_again(server: Server, tmp_path: Path) -> None:
+    with Endpoint(server.url, cache=tmp_path / "cache.db") as endpoint:
+        store = AnswerStore.open(tmp_path / "cache.db", endpoint.address)
+        store.claim(["a"], width=2, seconds=0.2 - GRACE, budget=None)
+        store.connection.execute("UPDATE claims SET host = 'elsewhere'")
+        assert_true(endpoint.probabilities(inputs("a")), "a")
+        store.connection.close()
+
+
+NUMBERS = st.one_of(st.floats(), st.integers(), st.sampled_from([0.5, 1, 10**400, 1e308]))
+ROWS = st.lists(st.lists(NUMBERS, max_size=3), max_size=3)
+JSON = st.recursive(
+    st.one_of(NUMBERS, st.none(), st.booleans(), st.text(max_size=4)),
+    lambda some: (
+        st.lists(some, max_size=3) | st.dictionaries(st.text(max_size=3), some, max_size=3)
+    ),
+    max_leaves=8,
+)
+BODIES = st.one_of(
+    st.binary(max_size=40),
+    JSON.map(lambda value: json.dumps(value).encode()),
+    st.builds(
+        lambda p, names: json.dumps({"probabilities": p, "labels": names}).encode(), ROWS, JSON
+    ),
+    st.builds(lambda n: json.dumps(truth(["a", "b"])).encode()[:n], st.integers(0, 50)),
+    st.sampled_from([json.dumps(truth(["a", "b"])).encode(e) for e in ("utf-16", "cp500")]),
+    st.sampled_from([b"[" * 100_000, b"9" * 10_000]),
+)
+
+
+NOBODY = Endpoint("http://host/predict")
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@given(BODIES)
+def test_any_answer_is_probabilities_or_a_sentence(body: bytes) -> None:
+    with contextlib.suppress(ModelError):
+        labels, found = NOBODY._read(body, count=2)
+        assert found.shape == (2, len(labels))
+        np.testing.assert_allclose(found.sum(axis=1), 1, atol=2e-3)
+
+
 def test_nobody_listens(server: Server) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -486,7 +585,7 @@ def test_store_bears_many_writers(tmp_path: Path) -> None:
     def work(name: int) -> None:
         store = AnswerStore.open(tmp_path / "cache.db", "http://host")
         for i in range(20):
-            store.reserve(1, budget=None)
+            store.claim([f"{name} {i}"], width=2, seconds=9, budget=None)
             store.remember(("0", "1"), {f"{name} {i}": np.array([0.5, 0.5])})
         store.connection.close()
 

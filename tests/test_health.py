@@ -49,7 +49,7 @@ def test_all_orders_of_a_short_text_are_searched(n: int) -> None:
         return float(sum(answers[sum(1 << i for i in order[: k + 1])] for k in range(n)))
 
     search = best_order(n)
-    shown: BoolArray = next(search)
+    shown: BoolArray = next(search)[:]
     with pytest.raises(StopIteration) as end:
         search.send(answers[(~shown * (1 << np.arange(n))).sum(axis=1)])
     assert summed(end.value.value) == pytest.approx(

@@ -39,6 +39,7 @@ class Attack(Change):
     adv_type: ClassVar[str]
     """Of the five types of SPEC 7.1 the one whose promise the pattern keeps."""
     flips: ClassVar[bool] = False
+    largest: ClassVar[Mapping[str, int]] = {"copies": 1000}
     """Whether the twin says the opposite."""
 
     def __post_init__(self) -> None:

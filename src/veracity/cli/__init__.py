@@ -9,13 +9,15 @@ import signal
 import sys
 import traceback
 import warnings
-from contextlib import suppress
-from typing import Annotated, TextIO
+from contextlib import redirect_stderr, redirect_stdout, suppress
+from pathlib import Path
+from typing import Annotated, TextIO, cast
 
 import typer
 
 from .. import __version__
-from ..core.errors import VeracityError
+from ..core.errors import DataError, VeracityError
+from ..core.secrets import Discreet, hidden, learn
 from . import (
     auditing,
     building,
@@ -97,21 +99,52 @@ def main() -> None:
             stream.reconfigure(errors="replace")  # a terminal that cannot show a sign still runs
     warnings.showwarning = _warning_told
     arguments = sys.argv[1:]
+    learn(arguments)
     debug = "--debug" in arguments
     arguments = [a for a in arguments if a != "--debug"]
     error: BaseException | None = None
-    with Signals.heard() as signals:
-        try:
-            app(args=arguments, prog_name="veracity")
-        except BaseException as raised:
-            error = raised
-    message, code = _outcome(error, signals.number)
-    if message:
-        _tell(message, "--json" in arguments, error if debug else None)
-    for stream in (sys.stdout, sys.stderr):
-        _lost(stream)  # else Python says so at exit, and with a code of its own
+    with (
+        redirect_stdout(cast(TextIO, Discreet(sys.stdout))),
+        redirect_stderr(cast(TextIO, Discreet(sys.stderr))),
+    ):
+        with Signals.heard() as signals:
+            try:
+                _check_signs(arguments)
+                app(args=arguments, prog_name="veracity")
+            except BaseException as raised:
+                error = raised
+        message, code = _outcome(error, signals.number)
+        if message:
+            _tell(hidden(message), "--json" in arguments, error if debug else None)
+        for stream in (sys.stdout, sys.stderr):
+            _lost(stream)  # else Python says so at exit, and with a code of its own
     signals.told = True
     raise SystemExit(code)
+
+
+def _check_signs(arguments: list[str]) -> None:
+    """Words and paths in UTF-8: where the locale knows ASCII only, Python is started again in the
+    mode that reads them."""
+    strange = [a for a in (*arguments, str(Path.cwd())) if not a.isascii() and not _is_text(a)]
+    if not strange:
+        return
+    try:
+        for word in strange:
+            os.fsencode(word).decode("utf-8")
+    except UnicodeDecodeError:
+        raise DataError(
+            f"expected words and paths in UTF-8, got {strange[0]!r}. Rename the file, or write "
+            "the text to a file"
+        ) from None
+    os.execv(sys.executable, [sys.executable, "-X", "utf8", "-m", "veracity", *sys.argv[1:]])
+
+
+def _is_text(word: str) -> bool:
+    try:
+        word.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _warning_told(
@@ -124,7 +157,7 @@ def _warning_told(
 ) -> None:
     """Our own warnings in a line each; those of the libraries below are not the user's concern."""
     if category is UserWarning:
-        print(f"veracity: {message}", file=sys.stderr)
+        print(f"veracity: {hidden(str(message))}", file=sys.stderr)
 
 
 def _outcome(error: BaseException | None, received: int | None) -> tuple[str, int]:

@@ -7,8 +7,12 @@ from typing import Annotated
 
 import typer
 
+from ..core.plugins import LARGEST_SEED
+
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
-Seed = Annotated[int, typer.Option(help="Makes every random choice repeatable.")]
+Seed = Annotated[
+    int, typer.Option(min=0, max=LARGEST_SEED, help="Makes every random choice repeatable.")
+]
 Out = Annotated[Path | None, typer.Option(help="Folder to write to.")]
 ModelSource = Annotated[
     str,

@@ -7,13 +7,19 @@ import inspect
 import os
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any, get_type_hints
 
+import typer
+
 from ..core.errors import DataError, PluginError
+from ..core.foreign import deed, interrupted, is_own, last_place
+from ..core.plugins import blame
+from ..core.secrets import hidden, keep, of_header
 from .options import (
     AllowUnpickle,
     BatchSize,
@@ -27,7 +33,7 @@ from .options import (
     SkipBad,
     Timeout,
 )
-from .showing import without_secrets, without_token
+from .showing import without_token
 
 if TYPE_CHECKING:
     from ..auditing.learning import Reading
@@ -82,7 +88,7 @@ class ModelOptions:
 
     def source(self, source: str, labels: str = "") -> str:
         """A model as another command would name it, without what opens it."""
-        words = [without_secrets(source)]
+        words = [hidden(source)]
         words += ["--allow-unpickle"] if self.allow_unpickle else []
         words += ["--labels", labels] if labels else []
         for header in self.header or []:
@@ -116,6 +122,7 @@ def headers(lines: list[str]) -> dict[str, str]:
             )
         try:
             found[name.strip()] = Template(value.strip()).substitute(os.environ).strip()
+            keep(of_header(found[name.strip()]))
         except KeyError as missing:
             raise PluginError(
                 f"--header {name.strip()} names the variable {missing.args[0]}, which is not set "
@@ -157,11 +164,28 @@ def with_options(verb: Callable[..., None]) -> Callable[..., None]:
     def told(**given: Any) -> None:
         for name, group in groups.items():
             given[name] = group(**{option.name: given.pop(option.name) for option in fields(group)})
-        verb(**given)
+        with nobody_leaves():
+            verb(**given)
 
     told.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
     told.__annotations__ = {one.name: one.annotation for one in shown}
     return told
+
+
+@contextmanager
+def nobody_leaves() -> Iterator[None]:
+    """A command ends where we say so: what a model or a plug-in does to end it is its fault."""
+    try:
+        with blame():
+            yield
+    except (SystemExit, KeyboardInterrupt, GeneratorExit, typer.Exit) as error:
+        file, line = last_place(error)
+        if is_own(file) or interrupted(error):
+            raise
+        raise PluginError(
+            f"code that is not ours ({file}, line {line}) {deed(error)}. Mend it there, or leave "
+            "it out; --debug shows how it came to that"
+        ) from error
 
 
 def part_of(data: Dataset, source: str, part: str, limit: int | None, seed: int) -> Dataset:

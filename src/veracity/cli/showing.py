@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from ..core.secrets import hidden
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,8 +31,9 @@ def stdout() -> Console:
 
 
 def print_json(content: Any) -> None:
-    text = json.dumps(finite(content), ensure_ascii=False)
-    print(text.encode("utf-8", "replace").decode())
+    text = json.dumps(finite(content), ensure_ascii=False).encode("utf-8", "replace").decode()
+    # a stream of another encoding would put question marks in the place of signs
+    print(re.sub(r"[^\x00-\x7f]+", lambda found: json.dumps(found[0])[1:-1], text))
 
 
 def finite(content: Any) -> Any:
@@ -187,7 +191,7 @@ def typed_command() -> str:
         elif word.startswith("--header="):
             words.append(f"--header={without_token(word.removeprefix('--header='))}")
         else:
-            words.append(without_secrets(word))
+            words.append(hidden(word))
     return shlex.join(words)
 
 
@@ -196,14 +200,3 @@ def without_token(header: str) -> str:
     value is left to a variable."""
     name, _, value = header.partition(":")
     return header if "$" in value else f"{name}: $TOKEN"
-
-
-def without_secrets(word: str) -> str:
-    """An address without a user, a password or a query: a key may stand there."""
-    from urllib.parse import urlsplit
-
-    if not word.startswith(("http://", "https://")):
-        return word
-    parts = urlsplit(word)
-    place = parts.netloc.rpartition("@")[2]
-    return f"{parts.scheme}://{place}{parts.path}{'?…' if parts.query else ''}"

@@ -12,6 +12,7 @@ import math
 import os
 import pkgutil
 import re
+import reprlib
 import sys
 import traceback
 import types
@@ -28,6 +29,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from .errors import PluginError, VeracityError
+from .foreign import deed, interrupted, is_own
 
 PLUGIN_FOLDERS = "VERACITY_PLUGINS"
 """Folders of other people's plug-ins, each with subfolders such as `explainers` and `metrics`."""
@@ -42,6 +44,9 @@ class Plugin:
 
     profiles: ClassVar[Profiles] = {}
     """The settings in which a profile differs from the defaults, where it does."""
+
+    largest: ClassVar[Mapping[str, int]] = {}
+    """The largest numbers that settings take, where these lie below `LARGEST`."""
 
     @classmethod
     def plugin_name(cls) -> str:
@@ -160,6 +165,7 @@ class Registry(Generic[T]):
             if entry.name == name:
                 with blamed(name, entry.value):
                     found: type[T] = entry.load()
+                _strangers[_file_of(found)] = name
                 return found
         with blamed(name, self._file(name)):
             module = importlib.import_module(f"{self.package}.{name}")
@@ -175,6 +181,8 @@ class Registry(Generic[T]):
                 f"in snake case is {name!r}; found {len(classes)}"
             )
         only: type[T] = classes[0]
+        if not is_own(module.__file__ or ""):
+            _strangers[str(module.__file__)] = name
         return only
 
     def make(self, spec: str | T, profile: str = "recommended") -> T:
@@ -245,8 +253,34 @@ def check_settings(cls: type, values: dict[str, Any]) -> None:
             raise PluginError(f"{name} has no setting {key!r}: {nearest(key, known)}")
         if not fits(value, hints[key]):
             raise PluginError(
-                f"{name}: expected {key} to be {_readable(hints[key])}, got {value!r}"
+                f"{name}: expected {key} to be {_readable(hints[key])}, got {reprlib.repr(value)}"
             )
+        most = LARGEST_SEED if key == "seed" else getattr(cls, "largest", {}).get(key, LARGEST)
+        least = 0 if key == "seed" else -most
+        for number in numbers_in(value):
+            if 0 < abs(number) < SMALLEST or not least <= number <= most:
+                raise PluginError(
+                    f"{name}: expected {key} to lie between {least:,} and {most:,}"
+                    f"{f', and no nearer to 0 than {SMALLEST:g}' if number else ''}, "
+                    f"got {reprlib.repr(number)}"
+                )
+
+
+LARGEST = 1_000_000
+"""No setting needs a larger number, and no smaller one fills a machine by itself."""
+
+LARGEST_SEED = 2**32 - 1
+SMALLEST = 1e-12
+"""Nor one nearer to nothing: squares and quotients of it would leave the range of numbers."""
+
+
+def numbers_in(value: Any) -> Iterator[float]:
+    """The numbers of a setting, which may be a list."""
+    if isinstance(value, tuple | list):
+        for each in value:
+            yield from numbers_in(each)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield value
 
 
 def fits(value: Any, hint: Any) -> bool:
@@ -261,8 +295,9 @@ def fits(value: Any, hint: Any) -> bool:
     if origin is tuple:
         return isinstance(value, tuple | list) and all(fits(v, arguments[0]) for v in value)
     if hint is float:
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        return number and math.isfinite(value)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return False
+        return isinstance(value, int) or math.isfinite(value)  # of 10**400 nobody can tell
     if hint is int:
         return isinstance(value, int) and not isinstance(value, bool)
     if inspect.isclass(hint) and issubclass(hint, StrEnum):
@@ -282,9 +317,6 @@ def _readable(hint: Any) -> str:
     return hint.__name__ if inspect.isclass(hint) and not typing.get_args(hint) else str(hint)
 
 
-PACKAGE = Path(__file__).resolve().parents[1]
-
-
 def blamed_on(plugin: Plugin) -> AbstractContextManager[None]:
     """For the time that a plug-in does its work: see `blamed`."""
     return blamed(plugin.spec, _file_of(type(plugin)))
@@ -302,16 +334,34 @@ def blamed(name: str, file: str, *, told: type[Exception] = VeracityError) -> It
         yield
     except (VeracityError, MemoryError, told):
         raise
-    except Exception as error:
-        if file and Path(file).resolve().is_relative_to(PACKAGE):
+    except BaseException as error:
+        if is_own(file) or interrupted(error):
             raise
         raise PluginError(
-            f"the plug-in {name}{_place(error, file)} raised {type(error).__name__}: {error}. Mend "
-            "it there, or leave it out; --debug shows how it came to that"
+            f"the plug-in {name}{_place(error, file)} {deed(error)}. Mend it there, or leave it "
+            "out; --debug shows how it came to that"
         ) from error
 
 
-def _place(error: Exception, file: str) -> str:
+_strangers: dict[str, str] = {}
+"""The files of other people's plug-ins that were loaded, and their names."""
+
+
+@contextmanager
+def blame() -> Iterator[None]:
+    """Around a whole command: what went through the file of somebody's plug-in is told under its
+    name, wherever that was asked."""
+    try:
+        yield
+    except BaseException as error:
+        files = {frame.filename for frame in traceback.extract_tb(error.__traceback__)}
+        for file in files & _strangers.keys():
+            with blamed(_strangers[file], file):
+                raise
+        raise
+
+
+def _place(error: BaseException, file: str) -> str:
     """The file and the last line of it that the error went through."""
     if isinstance(error, SyntaxError) and error.filename:
         return f" ({error.filename}, line {error.lineno})"

@@ -379,9 +379,11 @@ def _leaves(column: Any) -> int:
 def arrow_rows(table: Any, features: Any, split: str | None, before: int) -> Iterator[Row]:
     """Rows of an Arrow table with the names of labels that its features number."""
     names = {
-        column: feature.get("names", ())
+        column: feature["names"]
         for column, feature in (features.items() if isinstance(features, dict) else ())
-        if isinstance(feature, dict) and feature.get("_type") == "ClassLabel"
+        if isinstance(feature, dict)
+        and feature.get("_type") == "ClassLabel"
+        and isinstance(feature.get("names"), list)
     }
     for i, values in enumerate(table.to_pylist(), before + 1):
         for column, options in names.items():
@@ -394,7 +396,8 @@ def arrow_rows(table: Any, features: Any, split: str | None, before: int) -> Ite
 def _folder(path: Path) -> Table:
     """A Dataset or a DatasetDict as `save_to_disk` leaves it, read without that library."""
     if (path / "dataset_dict.json").exists():
-        names = [Path(str(name)).name for name in _about(path / "dataset_dict.json")["splits"]]
+        about = path / "dataset_dict.json"
+        names = [Path(str(name)).name for name in _listed(about, "splits", _about(about))]
     elif (path / "state.json").exists():
         names = [""]
     else:
@@ -409,14 +412,26 @@ def _folder(path: Path) -> Table:
         features = _about(path / name / "dataset_info.json")["features"]
         if state["_indices_data_files"]:
             raise DataError(f"{path / name}: save it again after flatten_indices()")
-        split = name or state["_split"] or None
-        for part in state["_data_files"]:
+        split = name or str(state["_split"] or "") or None
+        for part in _listed(path / name / "state.json", "_data_files", state):
+            if not isinstance(part, dict) or not part.get("filename"):
+                raise DataError(
+                    f"{path / name / 'state.json'}: expected data files with a filename each, got "
+                    f"{part!r}"
+                )
             file = path / name / Path(str(part["filename"])).name
             table = _arrow(file)
             columns |= dict.fromkeys([*table.column_names, *(["split"] if split else [])])
             with _readable(file, "Arrow"):
                 rows += arrow_rows(table, features, split, len(rows))
     return Table(tuple(columns), tuple(rows))
+
+
+def _listed(path: Path, key: str, about: Mapping[str, Any]) -> list[Any]:
+    found = about[key]
+    if not isinstance(found, list):
+        raise DataError(f"{path}: expected {key!r} to be a list, got {type(found).__name__}")
+    return found
 
 
 def _about(path: Path) -> defaultdict[str, Any]:

@@ -17,7 +17,9 @@ from .readers import read_table
 SHOWN = 10
 """Faults told at once; the sheet is then mended and given again."""
 
-_FORMULA = r"('*\s*[=+\-@\t\r])"
+_LINE = r"(\A|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])"
+"""Where a cell starts, and where somebody may take a new line for a new cell."""
+_FORMULA = r"('*[^\S\n\r\v\f\x1c-\x1e\x85\u2028\u2029]*[=+\-@\t])"
 """How a cell starts that a spreadsheet may compute; in a sheet it has one apostrophe more."""
 
 Read = TypeVar("Read")
@@ -55,10 +57,13 @@ def write_sheet(
     """A sheet for people to fill in; what they filled in before is never lost."""
     path = unwritten(sheet, folder, turn=turn)
     text = io.StringIO()
-    writer = csv.DictWriter(text, sheet.columns, restval="", lineterminator="\n")
+    # all in quotes: the writer itself leaves a bare carriage return without
+    writer = csv.DictWriter(
+        text, sheet.columns, restval="", lineterminator="\n", quoting=csv.QUOTE_ALL
+    )
     writer.writeheader()
     writer.writerows(
-        {key: re.sub(rf"\A{_FORMULA}", r"'\1", cell) for key, cell in row.items()} for row in rows
+        {key: re.sub(_LINE + _FORMULA, r"\1'\2", cell) for key, cell in row.items()} for row in rows
     )
     with written_whole(path) as file:
         file.write(text.getvalue().encode("utf-8-sig"))  # spreadsheets ask for the mark
@@ -93,7 +98,10 @@ def read_sheet(sheet: Sheet, folder: Path, *, turn: int = 1, empty: bool = False
     if not table.rows and not empty:
         raise DataError(f"{path}: expected at least one line below the header, got none")
     lines = [
-        Line(row.line, {k: re.sub(rf"\A'{_FORMULA}", r"\1", str(v)) for k, v in row.values.items()})
+        Line(
+            row.line,
+            {k: re.sub(f"{_LINE}'{_FORMULA}", r"\1\2", str(v)) for k, v in row.values.items()},
+        )
         for row in table.rows
     ]
     first: dict[str, int] = {}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
 
 import numpy as np
 
@@ -15,6 +16,12 @@ from .tally import asked
 
 TEXTS_AT_ONCE = 2048
 """How many hidden texts are held in memory at a time for models that read strings."""
+
+WORDS_AT_ONCE = 2**20
+"""How many words these texts may have in all: a word takes a hundred bytes and more."""
+
+CELLS_AT_ONCE = 2**26
+"""How many flags (maskings times words) are held in memory at a time."""
 
 Output = Literal["probability", "log_odds"]
 
@@ -34,15 +41,79 @@ def probabilities(model: Classifier, inputs: Sequence[Text]) -> FloatArray:
     return recalled(model, inputs, ask, len(model.labels))
 
 
+class Maskings(Protocol):
+    """Rows of flags, a flag per word: an array, or rows that are made when they are needed."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, rows: slice, /) -> BoolArray: ...
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Maskings that are made when they are needed: of a long text, all would not fit."""
+
+    shape: tuple[int, int]
+    make: Callable[[IntArray], BoolArray]
+    """The maskings of these numbers. (rows,) → (rows, words)"""
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice, /) -> BoolArray:
+        return self.make(np.arange(self.shape[0])[rows])
+
+    def part(self, rows: slice) -> Rows:
+        """Some of them, not made yet."""
+        chosen = np.arange(self.shape[0])[rows]
+        return Rows((len(chosen), self.shape[1]), lambda places: self.make(chosen[places]))
+
+
 def masked_probabilities(
-    model: Classifier, inputs: Sequence[Text], shown: Sequence[BoolArray], how: Hiding
+    model: Classifier, inputs: Sequence[Text], shown: Sequence[Maskings], how: Hiding
 ) -> list[FloatArray]:
     """Answers for every masking of every input; equal maskings are asked once.
 
     shown: per input (masks, words) → per input (masks, labels)
     """
-    if not inputs:
-        return []
+    found: list[list[FloatArray]] = [[np.zeros((0, len(model.labels)))] for _ in inputs]
+    for block in _blocks(shown):
+        places = [i for i, _ in block]
+        masks = [shown[i][rows] for i, rows in block]
+        for i, rows in zip(
+            places, _asked(model, [inputs[i] for i in places], masks, how), strict=True
+        ):
+            found[i].append(rows)
+    return [np.concatenate(parts) for parts in found]
+
+
+def _blocks(shown: Sequence[Maskings]) -> Iterator[list[tuple[int, slice]]]:
+    """Which maskings of which inputs are asked together: all, unless they are too many to hold."""
+    block: list[tuple[int, slice]] = []
+    cells = 0
+    for i, masks in enumerate(shown):
+        count, words = masks.shape
+        start = 0
+        while start < count:
+            room = max(1 if not block else 0, (CELLS_AT_ONCE - cells) // max(words, 1))
+            if not room:
+                yield block
+                block, cells = [], 0
+                continue
+            stop = min(count, start + room)
+            block.append((i, slice(start, stop)))
+            cells += (stop - start) * words
+            start = stop
+    if block:
+        yield block
+
+
+def _asked(
+    model: Classifier, inputs: Sequence[Text], shown: Sequence[BoolArray], how: Hiding
+) -> list[FloatArray]:
     distinct, inverse = zip(*(_distinct(masks) for masks in shown), strict=True)
     if isinstance(model, Maskable):
         asked(sum(len(masks) for masks in distinct))
@@ -62,6 +133,7 @@ def _read_each(
     found: list[list[FloatArray]] = [[] for _ in inputs]
     texts: list[Text] = []
     owners: list[int] = []
+    words = 0
 
     def ask() -> None:
         for owner, row in zip(owners, probabilities(model, texts), strict=True):
@@ -74,8 +146,10 @@ def _read_each(
             hidden = text.keep(mask, how)
             texts.append(hidden if hidden.text.strip() else UNKNOWN)
             owners.append(i)
-            if len(texts) == TEXTS_AT_ONCE:
+            words += text.n_features
+            if len(texts) == TEXTS_AT_ONCE or words > WORDS_AT_ONCE:
                 ask()
+                words = 0
     if texts:
         ask()
     width = len(model.labels)

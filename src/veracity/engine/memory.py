@@ -14,6 +14,9 @@ from ..core.inputs import FloatArray
 MOST_ANSWERS = 200_000
 """So many answers are kept; the ones not used for longest go first."""
 
+MOST_WORDS = 5_000_000
+"""And so many words of the texts that were asked about, which take a hundred bytes and more."""
+
 
 class Memory:
     """Answers of models that do not change while they are remembered."""
@@ -21,6 +24,18 @@ class Memory:
     def __init__(self) -> None:
         self.answers: OrderedDict[tuple[int, Hashable], FloatArray] = OrderedDict()
         self.models: dict[int, object] = {}  # held, so that no other model gets their number
+        self.words = 0
+
+    def keep(self, model: object, key: Hashable, answer: FloatArray) -> None:
+        """Remember an answer, and forget old ones to make room."""
+        self.models[id(model)] = model
+        if (id(model), key) not in self.answers:
+            self.words += getattr(key, "n_features", 0)
+        self.answers[id(model), key] = answer
+        self.answers.move_to_end((id(model), key))
+        while len(self.answers) > MOST_ANSWERS or self.words > MOST_WORDS:
+            (_, old), _ = self.answers.popitem(last=False)
+            self.words -= getattr(old, "n_features", 0)
 
     def __reduce__(self) -> tuple[type[Memory], tuple[()]]:
         return Memory, ()  # a worker starts with an empty one
@@ -63,10 +78,6 @@ def recalled(
     if new:
         found[[place for _, place in new]] = ask([first[place] for _, place in new])
     if memory is not None:
-        memory.models[id(model)] = model
         for key, place in places.items():
-            memory.answers[id(model), key] = found[place]
-            memory.answers.move_to_end((id(model), key))
-        while len(memory.answers) > MOST_ANSWERS:
-            memory.answers.popitem(last=False)
+            memory.keep(model, key, found[place])
     return found[which]

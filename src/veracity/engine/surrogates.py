@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..core.errors import DataError
 from ..core.inputs import BoolArray, FloatArray
 
 NOISE = 1e-7
@@ -32,6 +33,9 @@ QUESTIONS = "questions"
 USUAL_QUESTIONS = 1000
 """What methods that sample ask about a text unless told: the same, so that methods are compared and
 not what they were allowed to ask."""
+
+MOST_FEATURES = 5_000
+"""Methods that set every word against every other hold tables of so many columns and rows."""
 
 MOST_NODES = 64
 MOST_DRAWS = 30
@@ -156,6 +160,16 @@ def _nodes(n: int) -> list[tuple[float, float]]:
     """Gauss–Legendre nodes for 2q - 1, with weights that add up to 1."""
     places, weights = np.polynomial.legendre.leggauss(min(n // 2 + 1, MOST_NODES))
     return list(zip(places.tolist(), (weights / 2).tolist(), strict=True))
+
+
+def check_features(spec: str, n: int) -> None:
+    """A sentence in place of tables that fill the machine."""
+    if n > MOST_FEATURES:
+        raise DataError(
+            f"{spec} sets every word of a text against every other: expected at most "
+            f"{MOST_FEATURES:,} words, got {n:,}. Cut the text (--max-words finds such texts), or "
+            "use occlusion"
+        )
 
 
 # ---- what to ask --------------------------------------------------------------------------------

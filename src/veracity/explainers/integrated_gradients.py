@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, cast
 
@@ -36,6 +36,7 @@ class IntegratedGradients(Explainer):
     """
 
     needs: ClassVar[type] = Differentiable
+    largest: ClassVar[Mapping[str, int]] = {"steps": 100_000}
     profiles: ClassVar[Profiles] = {
         "paper": {"steps": 300},
         "released": {"steps": 200, "rule": "gauss_legendre"},

@@ -15,8 +15,15 @@ from ..core.classifiers import Classifier
 from ..core.explainers import Explainer
 from ..core.inputs import BoolArray, FloatArray, Hiding, IntArray, Text
 from ..core.plugins import Profiles
-from ..engine.asking import Output, masked_probabilities, value
-from ..engine.surrogates import QUESTIONS, USUAL_QUESTIONS, Surrogate, question_plan, subsets_up_to
+from ..engine.asking import Output, Rows, masked_probabilities, value
+from ..engine.surrogates import (
+    QUESTIONS,
+    USUAL_QUESTIONS,
+    Surrogate,
+    check_features,
+    question_plan,
+    subsets_up_to,
+)
 
 Kernel = Literal["root", "paper"]
 
@@ -85,10 +92,11 @@ class Lime(Explainer):
         how = self.hiding or (Hiding.DELETE if self.bow else Hiding.MASK)
         owners = [feature_of_word(t, self.bow) for t in inputs]
         counts = [int(owner.max()) + 1 for owner in owners]
+        check_features(self.spec, max(counts, default=0))
         draw = self._drawn if self.questions is None else self._guessed
 
         def ask(places: Sequence[int], z: Sequence[BoolArray]) -> list[FloatArray]:
-            shown = [rows[:, owners[i]] for i, rows in zip(places, z, strict=True)]
+            shown = [of_words(rows, owners[i]) for i, rows in zip(places, z, strict=True)]
             answers = masked_probabilities(model, [inputs[i] for i in places], shown, how)
             return [
                 value(rows, targets[i], self.output)
@@ -191,6 +199,11 @@ def feature_of_word(text: Text, bow: bool) -> IntArray:
         return np.arange(text.n_features, dtype=np.int64)
     places: dict[str, int] = {}
     return np.array([places.setdefault(w, len(places)) for w in text.words], dtype=np.int64)
+
+
+def of_words(z: BoolArray, owner: IntArray) -> Rows:
+    """Words shown or not, from features that are."""
+    return Rows((len(z), len(owner)), lambda places: z[places][:, owner])
 
 
 def neighbourhood(n: int, samples: int, rng: np.random.Generator) -> BoolArray:

@@ -11,7 +11,7 @@ from ..core.attributions import Attribution
 from ..core.classifiers import Classifier
 from ..core.explainers import Explainer
 from ..core.inputs import Hiding, Text
-from ..engine.asking import Output, masked_probabilities, value
+from ..engine.asking import Output, Rows, masked_probabilities, value
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,7 @@ class Occlusion(Explainer):
         targets: Sequence[int],
         rngs: Sequence[np.random.Generator],
     ) -> list[Attribution]:
-        shown = [
-            np.vstack([np.ones(t.n_features), 1 - np.eye(t.n_features)]).astype(bool)
-            for t in inputs
-        ]
+        shown = [all_but_one(t.n_features) for t in inputs]
         found = []
         answers = masked_probabilities(model, inputs, shown, self.hiding)
         for text, target, rows in zip(inputs, targets, answers, strict=True):
@@ -42,3 +39,8 @@ class Occlusion(Explainer):
             scores = whole - np.array(without)
             found.append(Attribution(text, target, scores, output_value=float(whole)))
         return found
+
+
+def all_but_one(n: int) -> Rows:
+    """Everything shown, then everything but each word in turn."""
+    return Rows((n + 1, n), lambda places: places[:, None] != np.arange(1, n + 1))

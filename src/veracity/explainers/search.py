@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,9 +12,9 @@ from ..core.attributions import Attribution
 from ..core.classifiers import Classifier
 from ..core.explainers import Explainer
 from ..core.inputs import BoolArray, FloatArray, Hiding, IntArray, Text
-from ..engine.asking import masked_probabilities
+from ..engine.asking import Maskings, Rows, masked_probabilities
 
-Asking = Generator[BoolArray, FloatArray, IntArray]
+Asking = Generator[Maskings, FloatArray, IntArray]
 """Yields masks of words shown (masks, words), is sent the explained label's probabilities (masks,),
 and returns the order in which words go."""
 
@@ -29,6 +29,7 @@ class Search(Explainer):
     """
 
     ceiling: ClassVar[bool] = True
+    largest: ClassVar[Mapping[str, int]] = {"beam": 1000}
 
     beam: int = 2
     """So many sets of words are followed; 1 is the greedy search."""
@@ -87,17 +88,14 @@ class Search(Explainer):
         while len(states[0]) < n and asked < self.questions:
             # two ways to one set of words are one: the one that hurt more on the way
             found: dict[frozenset[int], tuple[float, float, tuple[int, ...]]] = {}
-            masks, ways, sums = [], [], []
+            ways, sums = [], []
             for state, total in zip(states, totals, strict=True):
                 for word in range(n):
                     if word not in state:
-                        shown = np.ones(n, dtype=np.bool_)
-                        shown[[*state, word]] = False
-                        masks.append(shown)
                         ways.append((*state, word))
                         sums.append(total)
-            answers = yield np.array(masks)
-            asked += len(masks)
+            answers = yield without(ways, n)
+            asked += len(ways)
             for way, p, total in zip(ways, answers.tolist(), sums, strict=True):
                 key = frozenset(way)
                 if key not in found or total + p < found[key][1]:
@@ -111,6 +109,18 @@ class Search(Explainer):
         effects = {way[-1]: p for way, p in last.items() if way[:-1] == best[:-1]}
         rest.sort(key=lambda word: effects.get(word, 1.0))
         return np.array([*best, *rest], dtype=np.int64)
+
+
+def without(ways: Sequence[tuple[int, ...]], n: int) -> Rows:
+    """Everything but the words of each way, all of one length."""
+    gone = np.array(ways)
+
+    def made(places: IntArray) -> BoolArray:
+        shown = np.ones((len(places), n), dtype=np.bool_)
+        np.put_along_axis(shown, gone[places], False, axis=1)
+        return shown
+
+    return Rows((len(ways), n), made)
 
 
 def best_order(n: int) -> Asking:

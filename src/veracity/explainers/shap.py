@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import comb
@@ -17,14 +17,23 @@ from ..core.classifiers import Classifier
 from ..core.errors import DataError, PluginError
 from ..core.examples import Dataset
 from ..core.explainers import Explainer
-from ..core.inputs import PAD_WORD, BoolArray, FloatArray, Hiding, Text
+from ..core.inputs import PAD_WORD, BoolArray, FloatArray, Hiding, IntArray, Text
 from ..core.plugins import Profiles
-from ..engine.asking import Output, masked_probabilities, probabilities, value
+from ..engine.asking import (
+    WORDS_AT_ONCE,
+    Maskings,
+    Output,
+    Rows,
+    masked_probabilities,
+    probabilities,
+    value,
+)
 from ..engine.surrogates import (
     QUESTIONS,
     USUAL_QUESTIONS,
     Surrogate,
     all_coalitions,
+    check_features,
     ends,
     kernel_mass,
     pairs,
@@ -33,6 +42,9 @@ from ..engine.surrogates import (
 )
 
 EXACT_UP_TO = 12
+
+NUMBERS_AT_ONCE = 2**24
+"""How many cells of a regression are held as floating-point numbers at a time."""
 
 Form = Literal["kernel", "permutation", "gaussian", "exact"]
 
@@ -112,7 +124,7 @@ class Shap(Explainer):
         todo = list(range(len(inputs)))
         while todo:
             ends = [self._next(plans[i], asked[i]) for i in todo]
-            shown = [plans[i].shown[asked[i] : end] for i, end in zip(todo, ends, strict=True)]
+            shown = [plans[i].part(slice(asked[i], end)) for i, end in zip(todo, ends, strict=True)]
             rows = self._ask(model, [inputs[i] for i in todo], shown)
             for i, end, new in zip(todo, ends, rows, strict=True):
                 answers[i] = np.concatenate([answers[i], new])
@@ -150,15 +162,20 @@ class Shap(Explainer):
             )
 
     def _ask(
-        self, model: Classifier, inputs: Sequence[Text], shown: Sequence[BoolArray]
+        self, model: Classifier, inputs: Sequence[Text], shown: Sequence[Maskings]
     ) -> list[FloatArray]:
         if not self.background:
             return masked_probabilities(model, inputs, shown, self.hiding)
         found = []
         for text, masks in zip(inputs, shown, strict=True):
-            mixed = [mixture(text, mask, other) for mask in masks for other in self.others]
-            answers = probabilities(model, mixed)
-            found.append(answers.reshape(len(masks), len(self.others), -1).mean(axis=1))
+            size = max(1, WORDS_AT_ONCE // (text.n_features * len(self.others)))
+            parts = []
+            for start in range(0, masks.shape[0], size):
+                some = masks[start : start + size]
+                mixed = [mixture(text, mask, other) for mask in some for other in self.others]
+                answers = probabilities(model, mixed)
+                parts.append(answers.reshape(len(some), len(self.others), -1).mean(axis=1))
+            found.append(np.concatenate(parts))
         return found
 
     def _next(self, plan: Plan, asked: int) -> int:
@@ -184,6 +201,7 @@ class Shap(Explainer):
             return Everything(n)
         if self.form == "permutation":
             return Orderings(n, budget, rng)
+        check_features(self.spec, n)
         return (Regression if self.form == "kernel" else Smooth)(n, budget, rng)
 
 
@@ -200,8 +218,12 @@ def mixture(text: Text, shown: BoolArray, other: Text) -> Text:
 class Plan(ABC):
     """What to ask about one text, in an order that may be broken off: first nothing, then all."""
 
-    shown: BoolArray  # (questions, words)
+    shown: Maskings  # (questions, words)
     least: int
+
+    def part(self, rows: slice) -> Maskings:
+        """Some of the questions."""
+        return self.shown.part(rows) if isinstance(self.shown, Rows) else self.shown[rows]
 
     @abstractmethod
     def shares(self, v: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -210,6 +232,8 @@ class Plan(ABC):
 
 class Everything(Plan):
     """All coalitions: the definition."""
+
+    shown: BoolArray
 
     def __init__(self, n: int) -> None:
         every = all_coalitions(n)
@@ -227,6 +251,8 @@ class Regression(Plan):
     A size is taken whole, with its complement, while the questions suffice for a fair share of it;
     the weight of every other size is spread over coalitions of it that are drawn in pairs.
     """
+
+    shown: BoolArray
 
     def __init__(self, n: int, samples: int, rng: np.random.Generator) -> None:
         whole, left = [], samples - 2
@@ -275,13 +301,16 @@ class Orderings(Plan):
     def __init__(self, n: int, samples: int, rng: np.random.Generator) -> None:
         both_ways = max(1, (samples - 2) // max(1, 2 * (n - 1)))
         self.orders = np.array([rng.permutation(n) for _ in range(both_ways)])
-        parts = []
-        for order in self.orders:
-            for way in (order, order[::-1]):
-                arrival = np.empty(n, dtype=np.int64)
-                arrival[way] = np.arange(n)
-                parts.append(arrival < np.arange(1, n)[:, None])  # row k: the first k + 1 are there
-        self.shown = np.vstack([ends(n), *parts])
+        ways = np.stack([self.orders, self.orders[:, ::-1]], axis=1).reshape(-1, n)
+        arrivals = np.argsort(ways, axis=1)  # (ways, words)
+
+        def made(places: IntArray) -> BoolArray:
+            way, step = np.divmod(places - 2, n - 1)
+            shown: BoolArray = arrivals[way] <= step[:, None]  # after step k, k + 1 are there
+            shown[places < 2] = places[places < 2, None] == 1  # first nothing, then all
+            return shown
+
+        self.shown = Rows((2 + len(ways) * (n - 1), n), made)
         self.least = min(len(self.shown), 2 + 8 * (n - 1))
 
     def shares(self, v: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -304,6 +333,8 @@ class Smooth(Plan):
     Needs about half the questions of the regression for the same error, and some arithmetic of its
     own: for models that are slow or paid for by the question.
     """
+
+    shown: BoolArray
 
     def __init__(self, n: int, samples: int, rng: np.random.Generator) -> None:
         self.shown = question_plan(n, samples, rng)
@@ -340,12 +371,13 @@ def constrained_fit(
     n = z.shape[1]
     total = v[1] - v[0]
     # the last word takes what the others leave: one unknown less, and the sum is exact
-    x = z.astype(np.float64)
-    last = x[:, -1]
-    design = x[:, :-1] - last[:, None]
+    last = z[:, -1].astype(np.float64)
     y = v - v[0] - last * total
-    gram = design.T @ (design * weights[:, None])
-    moment = design.T @ (weights * y)
+    gram, moment = np.zeros((n - 1, n - 1)), np.zeros(n - 1)
+    for rows in _pieces(len(z), n):
+        design = z[rows, :-1] - last[rows, None]
+        gram += design.T @ (design * weights[rows, None])
+        moment += design.T @ (weights[rows] * y[rows])
     try:
         inverse = np.linalg.inv(gram)
     except np.linalg.LinAlgError:  # questions that leave something open: the smallest solution
@@ -354,11 +386,22 @@ def constrained_fit(
     scores = np.append(others, total - others.sum())
     if not drawn:
         return scores, np.zeros(n)
-    left_over = (weights * (y - design @ others))[-drawn:, None] * design[-drawn:]
-    moved = left_over.reshape(-1, 2, n - 1).sum(axis=1)
-    spread = inverse @ (moved.T @ moved) @ inverse
+    z, last, y, weights = z[-drawn:], last[-drawn:], y[-drawn:], weights[-drawn:]
+    spread = np.zeros((n - 1, n - 1))
+    for rows in _pieces(drawn, n):
+        design = z[rows, :-1] - last[rows, None]
+        left_over = (weights[rows] * (y[rows] - design @ others))[:, None] * design
+        moved = left_over.reshape(-1, 2, n - 1).sum(axis=1)
+        spread += moved.T @ moved
+    spread = inverse @ spread @ inverse
     variances = np.append(np.diag(spread), spread.sum())
     return scores, np.sqrt(np.maximum(variances, 0))
+
+
+def _pieces(rows: int, n: int) -> Iterator[slice]:
+    """Even numbers of rows that fit as floating-point numbers, since complements stay together."""
+    size = 2 * max(1, NUMBERS_AT_ONCE // (2 * n))
+    return (slice(start, start + size) for start in range(0, rows, size))
 
 
 def _subsets(n: int, size: int) -> BoolArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
@@ -25,6 +25,7 @@ class SmoothGrad(Explainer):
 
     needs: ClassVar[type] = Differentiable
     draws: ClassVar[bool] = True
+    largest: ClassVar[Mapping[str, int]] = {"samples": 10_000}
 
     samples: int = 50
     noise: float = 0.15

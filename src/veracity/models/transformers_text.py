@@ -27,7 +27,7 @@ from ..engine.gradients import check_answers, evaluating, path_gradients
 from ..engine.memory import recalled, remembering
 from .adapters.callables import FINGERPRINT
 from .architecture import sigmoid_logits
-from .encoders import Encoder, first_line, silent
+from .encoders import UNLIMITED, Encoder, first_line, piece_limit, silent
 from .moving import MovedEmbedding
 
 PIECES_AT_ONCE = 2048
@@ -41,9 +41,6 @@ ABSENT = -1
 
 ALIKE = 1e-4
 """Logits that differ by less than this are the same answer in another order of sums."""
-
-UNLIMITED = 1_000_000
-"""What tokenisers that name no limit are above."""
 
 HEAD = "ForSequenceClassification"
 
@@ -480,7 +477,7 @@ def most_pieces(model: Any, tokenizer: Any) -> int:
         for name, part in model.named_modules()
         if "position" in name.rpartition(".")[2] and getattr(part, "padding_idx", None) is not None
     ]
-    limits = [(positions or math.inf) - max(before, default=0), tokenizer.model_max_length]
+    limits = [(positions or math.inf) - max(before, default=0), piece_limit(tokenizer)]
     named = [int(n) for n in limits if 0 < n < UNLIMITED]
     return min(named, default=LONGEST)
 

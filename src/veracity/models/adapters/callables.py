@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...core.errors import ModelError
+from ...core.foreign import answering, said
 from ...core.inputs import FloatArray, Text
 from ...core.plugins import nearest
 
@@ -46,8 +47,9 @@ class CallableClassifier:
         self.function = function
         self.spec = spec
         self.name = spec or _qualified_name(function)
-        given = getattr(function, "labels", None) if labels is None else labels
-        self._labels = None if given is None else checked_labels(given, source=self.name)
+        with answering(f"the model {self.name}", " when asked for its labels"):
+            given = getattr(function, "labels", None) if labels is None else labels
+            self._labels = None if given is None else checked_labels(given, source=self.name)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -76,13 +78,8 @@ class CallableClassifier:
         if not texts:
             return np.zeros((0, width or 0))
         count = len(texts)
-        try:
-            answer = self.function(texts)
-        except Exception as error:
-            raise ModelError(
-                f"the model {self.name} raised {type(error).__name__} on {count} texts: {error}"
-            ) from error
-        values = as_numbers(answer, source=f"the model {self.name}")
+        with answering(f"the model {self.name}", f" on {count} texts"):
+            values = as_numbers(self.function(texts), source=f"the model {self.name}")
         if values.ndim == 2 and values.shape[1] == 1:
             values = values[:, 0]
         if values.ndim == 1:
@@ -116,11 +113,13 @@ def load_callable(spec: str, labels: Sequence[str] | None = None) -> CallableCla
 def _resolve(spec: str) -> Callable[[list[str]], Any]:
     where, _, path = spec.rpartition(":")
     found: Any = _import_file(Path(where)) if where.endswith(".py") else _import_module(where)
-    for name in path.split("."):
-        if not hasattr(found, name):
-            known = (n for n in dir(found) if not n.startswith("_") and callable(getattr(found, n)))
-            raise ModelError(f"{where} has no function {path!r}: {nearest(name, known)}")
-        found = getattr(found, name)
+    with answering(f"looking {path} up in {where}"):
+        for name in path.split("."):
+            if not hasattr(found, name):
+                names = (n for n in dir(found) if not n.startswith("_"))
+                known = (n for n in names if callable(getattr(found, n)))
+                raise ModelError(f"{where} has no function {path!r}: {nearest(name, known)}")
+            found = getattr(found, name)
     if not callable(found):
         raise ModelError(
             f"expected {spec} to be a function of a list of strings, got {reprlib.repr(found)}"
@@ -130,16 +129,16 @@ def _resolve(spec: str) -> Callable[[list[str]], Any]:
 
 def _import_module(name: str) -> ModuleType:
     _add_to_path(Path.cwd())
-    try:
-        return importlib.import_module(name)
-    except (Exception, SystemExit) as error:
-        absent = error.name if isinstance(error, ModuleNotFoundError) else None
-        if absent is not None and f"{name}.".startswith(f"{absent}."):
+    with answering(f"importing {name}"):
+        try:
+            return importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+                raise
             raise ModelError(
-                f"no module is called {absent!r}: install it, run from the folder that holds it, "
-                "or give the path of the file, such as path/to/file.py:function"
+                f"no module is called {error.name!r}: install it, run from the folder that holds "
+                "it, or give the path of the file, such as path/to/file.py:function"
             ) from error
-        raise _import_failed(name, error) from error
 
 
 def _import_file(path: Path) -> ModuleType:
@@ -152,11 +151,12 @@ def _import_file(path: Path) -> ModuleType:
     assert loading is not None and loading.loader is not None, "the name ends in .py"
     module = importlib.util.module_from_spec(loading)
     sys.modules[name] = module  # dataclasses and pickle look a class's module up by name
-    try:
-        loading.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        del sys.modules[name]
-        raise _import_failed(str(path), error) from error
+    with answering(f"importing {path}"):
+        try:
+            loading.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[name]
+            raise
     return module
 
 
@@ -165,10 +165,6 @@ def _add_to_path(folder: Path) -> None:
     # At the end, so that nothing installed is shadowed.
     if str(folder) not in sys.path:
         sys.path.append(str(folder))
-
-
-def _import_failed(name: str, error: BaseException) -> ModelError:
-    return ModelError(f"importing {name} raised {type(error).__name__}: {error}")
 
 
 def _qualified_name(function: object) -> str:
@@ -210,7 +206,7 @@ def as_numbers(answer: object, *, source: str) -> FloatArray:
     except Exception as error:  # ragged lists, tensors that need gradients: every library its own
         raise ModelError(
             f"{source}: expected a table of numbers, got {reprlib.repr(answer)}, "
-            f"which cannot be read as one: {error}"
+            f"which cannot be read as one: {said(error)}"
         ) from error
     if values.dtype.kind not in "fiu":
         raise ModelError(f"{source}: expected a table of numbers, got {reprlib.repr(answer)}")

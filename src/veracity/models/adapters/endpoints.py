@@ -6,11 +6,14 @@ import hashlib
 import json
 import math
 import os
+import platform
 import re
+import socket
 import sqlite3
 import threading
 import time
 import weakref
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -18,12 +21,13 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 import numpy as np
 
 from ...core.errors import BudgetSpent, ModelError
 from ...core.inputs import FloatArray, Text
+from ...core.secrets import of_address, of_header
 from .callables import PROBE, checked_labels, checked_probabilities, numbered_labels
 
 if TYPE_CHECKING:
@@ -43,14 +47,25 @@ CREATE TABLE IF NOT EXISTS endpoints (
 CREATE TABLE IF NOT EXISTS answers (
     address TEXT, text BLOB, probabilities BLOB NOT NULL, PRIMARY KEY (address, text)
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS claims (
+    address TEXT, text BLOB, host TEXT, process INTEGER, until REAL, PRIMARY KEY (address, text)
+) WITHOUT ROWID;
 """
+
+HERE = "WHERE address = ? AND text = ?"
+HOST = platform.node()
+GRACE = 5.0
+"""Seconds by which a claim outlasts the answer that it waits for."""
+OFTEN = 0.05
+"""Seconds between two looks for answers that another process is asking for."""
 
 
 class Endpoint:
     """An address that takes `{"texts": […]}` and answers with probabilities, as a classifier.
 
-    Only the address and the text tell answers apart: where a header chooses the model, give each
-    model its own cache. Without a cache file, cache and budget hold for one process each.
+    Processes that share a cache file share their answers, and no text is asked twice. Only the
+    address and the text tell answers apart: where a header chooses the model, give each model its
+    own cache. Without a cache file, cache and budget hold for one process each.
     """
 
     costly = True
@@ -140,35 +155,46 @@ class Endpoint:
         return self._labels
 
     def _rows(self, texts: Sequence[str]) -> dict[str, FloatArray]:
-        """A row per distinct text: from the cache, or asked and cached batch by batch."""
+        """A row per distinct text: from the cache, or asked and cached batch by batch. What another
+        process is asking is waited for."""
         store = self._session.store
         distinct = list(dict.fromkeys(texts))
         known = self._known_labels()
         rows = store.find(distinct, width=len(known)) if known else {}
-        missing = [text for text in distinct if text not in rows]
+        missing = deque(text for text in distinct if text not in rows)
         while missing:
-            granted = store.reserve(min(len(missing), self.batch_size), budget=self.budget)
-            if not granted:
+            some = [missing.popleft() for _ in range(min(len(missing), self.batch_size))]
+            width = len(self._known_labels() or ())
+            claim = store.claim(some, width=width, seconds=self.timeout, budget=self.budget)
+            rows |= claim.answered
+            missing.extendleft(reversed(claim.denied))
+            missing.extend(claim.others)
+            if claim.mine:
+                rows |= self._ask(claim.mine)
+            elif claim.denied:
                 raise BudgetSpent(
                     f"{self.name} has been asked {store.asked()} texts, the budget is "
                     f"{self.budget}, and {len(missing)} more are needed now. Everything asked so "
                     "far is cached: a larger --budget (budget= in Python) continues from here"
                 )
-            rows |= self._ask(missing[:granted])
-            missing = missing[granted:]
+            elif not claim.answered:
+                time.sleep(OFTEN)
         return rows
 
     def _ask(self, texts: list[str]) -> dict[str, FloatArray]:
         store = self._session.store
         try:
-            body = self._send(json.dumps({"texts": texts}).encode())
-        except ModelError:
-            store.release(len(texts))  # no answer came, so none is owed
-            raise
-        labels, values = self._read(body, count=len(texts))
-        rows = dict(zip(texts, values, strict=True))
-        store.remember(labels, rows)
-        return rows
+            try:
+                body = self._send(json.dumps({"texts": texts}).encode(), texts)
+            except ModelError:
+                store.count(-len(texts))  # no answer came, so none is owed
+                raise
+            labels, values = self._read(body, count=len(texts))
+            rows = dict(zip(texts, values, strict=True))
+            store.remember(labels, rows)
+            return rows
+        finally:
+            store.release(texts)
 
     def _read(self, body: bytes, *, count: int) -> tuple[tuple[str, ...], FloatArray]:
         """The labels and probabilities in an answer, or a sentence that says what is wrong."""
@@ -190,8 +216,9 @@ class Endpoint:
             width=len(known) if known else None,
         )
         if parts.get("labels") is None:
-            return numbered_labels(values.shape[1]), values
-        labels = checked_labels(parts["labels"], source=self.name)
+            labels = numbered_labels(values.shape[1])
+        else:
+            labels = checked_labels(parts["labels"], source=self.name)
         if len(labels) != values.shape[1]:
             raise ModelError(
                 f"{self.name}: expected a label per column, "
@@ -203,14 +230,23 @@ class Endpoint:
                 f"{', '.join(known)}: give the labels in the endpoint's order; if the model "
                 "behind the address has changed, use a new cache"
             )
+        before = self._session.store.labels()
+        if before is not None and len(labels) == len(before) and labels != before:
+            raise ModelError(
+                f"{self.name} calls its labels {', '.join(labels)}, and called them "
+                f"{', '.join(before)} before: expected the same in every answer. If the model "
+                "behind the address has changed, use a new cache"
+            )
         return labels, values
 
-    def _send(self, body: bytes) -> bytes:
+    def _send(self, body: bytes, texts: Sequence[str]) -> bytes:
         """The body of a good answer, asking again where a failure may pass."""
         import httpx
 
         trouble, delay, cause = "", 0.0, None
         for attempt in range(self.retries + 1):
+            if attempt:
+                self._session.store.extend(texts, seconds=delay + self.timeout)
             time.sleep(delay)
             delay = min(FIRST_DELAY * 2**attempt, LONGEST_DELAY)
             try:
@@ -239,19 +275,24 @@ class Endpoint:
     def _post(self, body: bytes) -> tuple[int, httpx.Headers, bytes]:
         import httpx
 
-        deadline = time.monotonic() + self.timeout
         content = bytearray()
-        with self._session.client.stream("POST", self.url, content=body) as response:
-            for chunk in response.iter_bytes():
-                content += chunk
-                if len(content) > LARGEST_ANSWER:
-                    raise ModelError(
-                        f"{self.name} answers with more than {LARGEST_ANSWER:,} bytes: "
-                        f"expected {EXPECTED}"
-                    )
-                if time.monotonic() > deadline:  # the client's own limit is per packet
-                    raise httpx.ReadTimeout("the answer came too slowly")
-            return response.status_code, response.headers, bytes(content)
+        with self._session.within(self.timeout) as line:
+            try:
+                with line.client.stream(
+                    "POST", self.url, content=body, extensions={"trace": line.note}
+                ) as response:
+                    for chunk in response.iter_bytes():
+                        content += chunk
+                        if len(content) > LARGEST_ANSWER:
+                            raise ModelError(
+                                f"{self.name} answers with more than {LARGEST_ANSWER:,} bytes: "
+                                f"expected {EXPECTED}"
+                            )
+                    return response.status_code, response.headers, bytes(content)
+            except httpx.TransportError:
+                if line.cut.is_set():
+                    raise httpx.ReadTimeout("the answer came too slowly") from None
+                raise
 
     def _excerpt(self, body: bytes) -> str:
         return repr(self._hidden(body.decode("utf-8", "replace"))[:EXCERPT])
@@ -270,6 +311,10 @@ class _Session:
     process: int
     client: httpx.Client
     store: AnswerStore
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _sockets: weakref.WeakSet[socket.socket] = field(default_factory=weakref.WeakSet)
+    cut: threading.Event = field(default_factory=threading.Event)
+    """Set when an answer took too long and the line was cut."""
 
     @classmethod
     def open(cls, endpoint: Endpoint) -> _Session:
@@ -280,9 +325,49 @@ class _Session:
         client = httpx.Client(headers=headers, timeout=endpoint.timeout, follow_redirects=False)
         return cls(os.getpid(), client, store)
 
+    @contextmanager
+    def within(self, seconds: float) -> Iterator[_Session]:
+        """One request at a time, and all of it in time: the client's own limit is per packet, and
+        a server may send its headers byte by byte."""
+        with self._lock:
+            self.cut.clear()
+            timer = threading.Timer(seconds, self._cut)
+            timer.daemon = True
+            timer.start()
+            try:
+                yield self
+            finally:
+                timer.cancel()
+
+    def note(self, _: str, info: Mapping[str, Any]) -> None:
+        """Hears what the client does: connections that it opens can be cut."""
+        opened = getattr(info.get("return_value"), "get_extra_info", lambda _: None)("socket")
+        if opened is not None:
+            self._sockets.add(opened)
+
+    def _cut(self) -> None:
+        self.cut.set()
+        for each in list(self._sockets):
+            with suppress(OSError):  # closed already
+                each.shutdown(socket.SHUT_RDWR)
+
     def close(self) -> None:
         self.client.close()
         self.store.connection.close()
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Some texts, by what is to become of them."""
+
+    mine: list[str] = field(default_factory=list)
+    """To be asked now, by nobody else."""
+    others: list[str] = field(default_factory=list)
+    """Being asked by another process."""
+    answered: dict[str, FloatArray] = field(default_factory=dict)
+    """By another process, in the meantime."""
+    denied: list[str] = field(default_factory=list)
+    """Beyond the budget."""
 
 
 @dataclass(frozen=True)
@@ -327,7 +412,7 @@ class AnswerStore:
 
     def find(self, texts: Sequence[str], *, width: int) -> dict[str, FloatArray]:
         """The rows known of these texts."""
-        query = "SELECT probabilities FROM answers WHERE address = ? AND text = ?"
+        query = f"SELECT probabilities FROM answers {HERE}"
         rows = {}
         with self._lock, _readable(self.file):
             for text in texts:
@@ -348,22 +433,63 @@ class AnswerStore:
                 [(self.address, _key(t), row.astype("<f8").tobytes()) for t, row in rows.items()],
             )
 
-    def reserve(self, wanted: int, *, budget: int | None) -> int:
-        """How many of the wanted texts may be sent; they count as asked from now on."""
-        with self._transaction():
-            granted = wanted if budget is None else max(0, min(wanted, budget - self.asked()))
-            self._count(granted)
-        return granted
+    def claim(
+        self, texts: Sequence[str], *, width: int, seconds: float, budget: int | None
+    ) -> Claim:
+        """Who asks which of these texts. What is claimed counts as asked from now on, and is left
+        to this process for so long, or until it is gone."""
+        with self._transaction() as connection:
+            # somebody else's may have been the first answer of all
+            width = width or len(self.labels() or ())
+            found = Claim(answered=self.find(texts, width=width))
+            left = math.inf if budget is None else budget - self.asked()
+            for text in texts:
+                if text in found.answered:
+                    continue
+                if self._claimed(text):
+                    found.others.append(text)
+                elif len(found.mine) >= left:
+                    found.denied.append(text)
+                else:
+                    found.mine.append(text)
+            self.count(len(found.mine))
+            until = time.time() + seconds + GRACE
+            connection.executemany(
+                "INSERT OR REPLACE INTO claims VALUES (?, ?, ?, ?, ?)",
+                [(self.address, _key(t), HOST, os.getpid(), until) for t in found.mine],
+            )
+        return found
 
-    def release(self, count: int) -> None:
-        """Take back a reservation that came to nothing."""
-        with self._transaction():
-            self._count(-count)
+    def _claimed(self, text: str) -> bool:
+        """Whether somebody who still lives asks for it: a killed process keeps no text."""
+        query = f"SELECT host, process, until FROM claims {HERE}"
+        row = self.connection.execute(query, (self.address, _key(text))).fetchone()
+        if row is None:
+            return False
+        host, process, until = row
+        return bool(until > time.time() and (host != HOST or _lives(process)))
 
-    def _count(self, more: int) -> None:
-        self.connection.execute(
-            "UPDATE endpoints SET asked = asked + ? WHERE address = ?", (more, self.address)
-        )
+    def extend(self, texts: Sequence[str], *, seconds: float) -> None:
+        """Keep a claim while a server makes us wait."""
+        with self._transaction() as connection:
+            connection.executemany(
+                f"UPDATE claims SET until = ? {HERE}",
+                [(time.time() + seconds + GRACE, self.address, _key(text)) for text in texts],
+            )
+
+    def release(self, texts: Sequence[str]) -> None:
+        """Give claims up: answered or not, nobody is asking any more."""
+        with self._transaction() as connection:
+            connection.executemany(
+                f"DELETE FROM claims {HERE}", [(self.address, _key(text)) for text in texts]
+            )
+
+    def count(self, more: int) -> None:
+        """Texts sent, or taken back because no answer came."""
+        with self._lock, _readable(self.file):
+            self.connection.execute(
+                "UPDATE endpoints SET asked = asked + ? WHERE address = ?", (more, self.address)
+            )
 
     def _endpoint(self, column: str) -> Any:
         query = f"SELECT {column} FROM endpoints WHERE address = ?"
@@ -387,6 +513,19 @@ def _readable(file: Path | None) -> Iterator[None]:
             f"the cache {file} cannot be used ({error}): expected a file that veracity wrote, "
             "or the path of a new one in a folder that can be written"
         ) from error
+
+
+def _lives(process: int) -> bool:
+    """Whether a process of this machine is there; where nobody can tell, claims run out."""
+    if os.name != "posix":
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True  # somebody else's
+    return True
 
 
 def _key(text: str) -> bytes:
@@ -415,10 +554,10 @@ def _split(url: str) -> SplitResult | None:
 def _secrets(url: str, headers: tuple[tuple[str, str], ...]) -> list[str]:
     """All that may open the door, longest first so that no tail stays behind."""
     parts = urlsplit(url)
-    user, password = parts.username or "", parts.password or ""
-    found = {user, password, unquote(user), unquote(password), parts.query}
-    found |= {value for _, value in parse_qsl(parts.query)}
-    found |= {word for _, value in headers for word in value.split()}
+    user = parts.username or ""
+    found = of_address(parts.netloc.rpartition("@")[0], parts.query) | {user, unquote(user)}
+    for _, value in headers:
+        found |= of_header(value)
     return sorted(found - {""}, key=len, reverse=True)
 
 

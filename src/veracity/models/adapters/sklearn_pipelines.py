@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import io
 import pickle
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ...core.errors import MissingExtra, ModelError
+from ...core.foreign import answering
 from ...core.inputs import BoolArray, FloatArray, Hiding, Text
 from ...engine.asking import UNKNOWN
 from .callables import checked_labels, checked_probabilities
@@ -18,6 +20,7 @@ from .callables import checked_labels, checked_probabilities
 SUFFIXES = (".pkl", ".pickle", ".joblib")
 ADDRESS = "_stop_words_id"
 PLAIN_PATTERNS = (r"(?u)\b\w\w+\b", r"(?u)\b\w+\b")
+ADVICE = " (expected a pipeline that begins with a vectorizer, such as TfidfVectorizer)"
 JOINED = 0x2E80
 """Scripts from here on are written without spaces: words may join when one between them goes."""
 
@@ -48,16 +51,12 @@ class SklearnClassifier:
         """The pipeline's answers, checked."""
         if not inputs:
             return np.zeros((0, len(self.labels)))
-        try:
-            answer = self.pipeline.predict_proba([each.text for each in inputs])
-        except Exception as error:
-            raise ModelError(
-                f"{self.name} raised {type(error).__name__} on a list of strings: {error} "
-                "(expected a pipeline that begins with a vectorizer, such as TfidfVectorizer)"
-            ) from error
-        return checked_probabilities(
-            answer, source=self.name, rows=len(inputs), width=len(self.labels)
-        )
+        texts = [each.text for each in inputs]
+        return self._answer(lambda: self.pipeline.predict_proba(texts), len(inputs))
+
+    def _answer(self, ask: Callable[[], Any], rows: int) -> FloatArray:
+        with answering(self.name, " on a list of strings", advice=ADVICE):
+            return checked_probabilities(ask(), source=self.name, rows=rows, width=len(self.labels))
 
     def identity(self) -> str:
         """The hash of all that was learnt, whichever file it came from."""
@@ -92,12 +91,8 @@ class CountingClassifier(SklearnClassifier):
                 hidden = [text.keep(mask, how) for mask in masks]
                 found.append(self.probabilities([t if t.text.strip() else UNKNOWN for t in hidden]))
             else:
-                answer = _after_counting(self.pipeline).predict_proba(self._weighed(counts))
-                found.append(
-                    checked_probabilities(
-                        answer, source=self.name, rows=len(masks), width=len(self.labels)
-                    )
-                )
+                rest, weighed = _after_counting(self.pipeline), self._weighed(counts)
+                found.append(self._answer(partial(rest.predict_proba, weighed), len(masks)))
         return found
 
     def _counts(self, text: Text, masks: BoolArray, how: Hiding) -> Any:
@@ -193,20 +188,20 @@ def load_pickled(
             "comes from, permit it with --allow-unpickle (allow_unpickle=True in Python)"
         )
     joblib = _joblib()
+    wrote = "; expected what pickle.dump or joblib.dump wrote with the versions installed here"
     try:
-        pipeline = joblib.load(file)  # reads plain pickles too
-    except ModuleNotFoundError as error:
-        raise ModelError(
-            f"{file} needs the package {error.name!r}, which is not installed"
-        ) from error
-    except Warning:
-        raise  # a caller who turned warnings into errors wants the warning
-    except Exception as error:
-        raise ModelError(
-            f"{file} cannot be unpickled: {type(error).__name__}: {error}; expected what "
-            "pickle.dump or joblib.dump wrote with the versions installed here"
-        ) from error
-    return sklearn_classifier(pipeline, labels)
+        with answering(f"{file} cannot be unpickled: it", advice=wrote):
+            try:
+                pipeline = joblib.load(file)  # reads plain pickles too
+            except ModuleNotFoundError as error:
+                raise ModelError(
+                    f"{file} needs the package {error.name!r}, which is not installed"
+                ) from error
+            return sklearn_classifier(pipeline, labels)
+    except ModelError as error:
+        if isinstance(error.__cause__, Warning):
+            raise error.__cause__ from None  # a caller who turned warnings into errors wants them
+        raise
 
 
 def _joblib() -> Any:

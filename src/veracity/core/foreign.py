@@ -1,0 +1,68 @@
+"""Somebody else's code: whatever it does but answer is an error under its name."""
+
+from __future__ import annotations
+
+import signal
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from .errors import ModelError, VeracityError
+
+PACKAGE = Path(__file__).resolve().parents[1]
+
+
+@contextmanager
+def answering(
+    name: str, doing: str = "", *, advice: str = "", kind: type[VeracityError] = ModelError
+) -> Iterator[None]:
+    """For the time that a stranger's code runs: it answers, or it has failed. A model that leaves
+    by `sys.exit(0)` must not pass for one that was audited."""
+    try:
+        yield
+    except VeracityError:
+        raise  # a sentence already
+    except BaseException as error:
+        if interrupted(error):
+            raise
+        raise kind(f"{name} {deed(error, doing)}{advice}") from error
+
+
+def deed(error: BaseException, doing: str = "") -> str:
+    """What code did instead of answering, for the middle of a sentence."""
+    message = said(error)
+    if isinstance(error, SystemExit):
+        return f"called sys.exit({message}){doing} instead of answering"
+    return f"raised {type(error).__name__}{doing}" + (f": {message}" if message else "")
+
+
+def said(error: BaseException) -> str:
+    """An error's message; the errors of strangers may fail even at that."""
+    try:
+        return str(error)
+    except BaseException as other:
+        if interrupted(other):
+            raise
+        return "(a message that cannot be printed)"
+
+
+def interrupted(error: BaseException) -> bool:
+    """Whether a person stopped the work. Code may raise KeyboardInterrupt, too: where a handler of
+    ours raises it for a signal, that is seen by where it comes from."""
+    if not isinstance(error, KeyboardInterrupt):
+        return False
+    handler = signal.getsignal(signal.SIGINT)
+    ours = is_own(getattr(getattr(handler, "__code__", None), "co_filename", ""))
+    return not ours or is_own(last_place(error)[0])
+
+
+def last_place(error: BaseException) -> tuple[str, int]:
+    """The file and line that raised an error."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return (frames[-1].filename, frames[-1].lineno or 0) if frames else ("", 0)
+
+
+def is_own(file: str) -> bool:
+    """Whether a file is one of this package."""
+    return bool(file) and Path(file).resolve().is_relative_to(PACKAGE)

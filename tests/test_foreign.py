@@ -1,0 +1,158 @@
+"""Somebody else's code: whatever it does but answer is an error under its name."""
+
+from __future__ import annotations
+
+import importlib
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+
+from commands import run_command
+from veracity.changes import changes
+from veracity.cli.reading import nobody_leaves
+from veracity.core.errors import ModelError, PluginError
+from veracity.core.examples import Dataset
+from veracity.core.foreign import PACKAGE
+from veracity.core.inputs import Text
+from veracity.models import load_model
+from veracity.models.adapters.callables import CallableClassifier
+
+LEAVING = """
+import sys
+
+def leaves(texts):
+    sys.exit(0)
+
+def interrupts(texts):
+    raise KeyboardInterrupt
+
+def cancels(texts):
+    raise GeneratorExit
+
+class Shy(Exception):
+    def __str__(self):
+        sys.exit(0)
+
+def shy(texts):
+    raise Shy
+
+class Lazy:
+    def __array__(self, dtype=None, copy=None):
+        sys.exit(0)
+
+def lazy(texts):
+    return Lazy()
+
+class Named:
+    @property
+    def labels(self):
+        sys.exit(0)
+
+    def __call__(self, texts):
+        return [[0.5, 0.5] for _ in texts]
+
+named = Named()
+
+def __getattr__(name):
+    sys.exit(0)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("leaving.py").write_text(LEAVING, "utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def our_handler() -> Iterator[None]:
+    """As the command has one: an interruption by a person comes from a file of ours."""
+    code = "def handler(*_):\n    raise KeyboardInterrupt"
+    made: dict[str, Any] = {}
+    exec(compile(code, str(PACKAGE / "cli" / "__init__.py"), "exec"), made)
+    before = signal.signal(signal.SIGINT, made["handler"])
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize(
+    ("name", "deed"),
+    [
+        ("leaves", r"called sys\.exit\(0\).* instead of answering"),
+        ("interrupts", "raised KeyboardInterrupt"),
+        ("cancels", "raised GeneratorExit"),
+        ("shy", r"raised Shy.*: \(a message that cannot be printed\)"),
+        ("lazy", r"called sys\.exit\(0\)"),
+        ("named", r"called sys\.exit\(0\)"),
+        ("absent", r"called sys\.exit\(0\)"),
+    ],
+)
+@pytest.mark.usefixtures("our_handler")
+def test_a_model_that_does_not_answer_has_failed(folder: Path, name: str, deed: str) -> None:
+    with pytest.raises(ModelError, match=rf"{name}.*{deed}|{deed}.*{name}"):
+        load_model(f"leaving.py:{name}").probabilities([Text.of_words(["good"])])
+
+
+@pytest.mark.usefixtures("our_handler")
+def test_a_person_may_interrupt_a_model() -> None:
+    def pressed(texts: list[str]) -> NoReturn:
+        signal.raise_signal(signal.SIGINT)
+        raise AssertionError
+
+    with pytest.raises(KeyboardInterrupt):
+        CallableClassifier(pressed, ["a", "b"]).probabilities([Text.of_words(["good"])])
+
+
+def test_a_model_that_leaves_passes_no_gate(folder: Path) -> None:
+    out = run_command(
+        "explain", "leaving.py:leaves", "good film", "--method", "occlusion", cwd=folder
+    )
+    assert (out.returncode, out.stdout) == (2, "")
+    assert "leaving.py:leaves called sys.exit(0)" in out.stderr
+
+
+CHANGE = """
+import sys
+from dataclasses import dataclass
+from veracity.core.changes import Change
+
+@dataclass(frozen=True)
+class Leave(Change):
+    how: str = "leave"
+
+    def changed(self, data, *, seed):
+        sys.exit(0) if self.how == "leave" else 1 / 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "deed"), [("leave", r"called sys\.exit\(0\)"), ("fail", "raised ZeroDivisionError")]
+)
+def test_a_plugin_that_leaves_is_called_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str, deed: str
+) -> None:
+    (tmp_path / "leave.py").write_text(CHANGE, "utf-8")
+    package = importlib.import_module(changes.package)
+    monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
+    monkeypatch.delitem(sys.modules, f"{changes.package}.leave", raising=False)
+    change = changes.make(f"leave(how={how})")
+    fault = rf"plug-in leave \(.*leave.py, line 1\d\) {deed}"
+    with pytest.raises(PluginError, match=fault), nobody_leaves():
+        change.changed(Dataset("nothing", (), ()), seed=0)
+
+
+@pytest.mark.parametrize(
+    "leave", [lambda: exit_by(SystemExit(0)), lambda: exit_by(GeneratorExit())]
+)
+def test_nobody_else_ends_a_command(leave: Callable[[], None]) -> None:
+    with pytest.raises(PluginError, match=r"not ours .*test_foreign\.py"), nobody_leaves():
+        leave()
+
+
+def exit_by(error: BaseException) -> NoReturn:
+    raise error
