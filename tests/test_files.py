@@ -340,7 +340,7 @@ def test_vectors_cannot_ask_for_more_than_they_hold(
 
 # ---- what is loaded ---------------------------------------------------------------------------
 
-HUGE = "text_cnn(size=4, filters=1000000000, widths=(2, 3))"
+HUGE = "text_cnn(size=4, filters=9999, widths=(2, 3))"
 
 
 @pytest.mark.parametrize(

@@ -472,7 +472,7 @@ def test_the_papers_convolutions_are_as_they_say() -> None:
 @pytest.mark.parametrize(
     ("spec", "says"),
     [
-        ("text_cnn(length=0)", "length of at least one"),
+        ("text_cnn(length=0)", "a length of 1 to"),
         ("text_cnn(length=median)", "length to be int or mean or None"),
         ("text_cnn(hidden=-1)", "0 hidden units"),
         ("text_cnn(widths=())", "at least one word"),

@@ -64,7 +64,9 @@ def given_parts(dataset: Dataset) -> dict[str, list[int]]:
 def sampled(dataset: Dataset, limit: int | None, *, seed: int = 0) -> Dataset:
     """A seeded sample with the labels in proportion, or all when that is fewer. Twins come with
     their originals or not at all, and one pair at least is taken."""
-    if limit is None or limit >= len(dataset) or not dataset.pairs:
+    if limit is None or limit >= len(dataset):
+        return dataset
+    if not dataset.pairs:
         return dataset.select(sample_places([e.label for e in dataset], limit, seed))
     groups = _inseparable(dataset, list(range(len(dataset))), by_text=False)
     labels = [dataset.examples[group[0]].label for group in groups]
