@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -12,6 +15,7 @@ from hypothesis import strategies as st
 from conftest import words
 from veracity.core.attributions import Attribution, count_from_ratio, ranking
 from veracity.core.errors import MissingExtra, PluginError
+from veracity.core.forms import from_json
 from veracity.core.inputs import MASK_WORD, Alignment, Hiding, Text
 from veracity.core.plugins import parse_spec, split_specs
 from veracity.explainers import explainers
@@ -157,3 +161,51 @@ def test_only_plugins_pass_as_objects() -> None:
 def test_errors_survive_the_way_from_a_worker() -> None:
     error = pickle.loads(pickle.dumps(MissingExtra("jieba", "chinese", "Chinese")))
     assert "pip install 'veracity[chinese]'" in str(error)
+
+
+@dataclass(frozen=True)
+class Leaf:
+    name: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Tree:
+    leaves: tuple[Leaf, ...]
+    ends: tuple[bool, bool]
+    counts: Mapping[str, int]
+    better: Literal["higher", "lower"] = "higher"
+    note: str | None = None
+
+
+TREE: dict[str, Any] = {
+    "leaves": [{"name": "a", "value": None}, {"name": "b", "value": 2}],
+    "ends": [True, False],
+    "counts": {"x": 1},
+}
+
+
+def test_a_record_is_read_back_as_its_types_say() -> None:
+    found = from_json(Tree, TREE)
+    assert np.isnan(found.leaves[0].value) and found.leaves[1] == Leaf("b", 2.0)
+    assert (found.ends, found.counts) == ((True, False), {"x": 1})
+    assert (found.better, found.note) == ("higher", None)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"leaves": [{"name": "a"}]}, r"it.leaves\[0\] to be whole"),
+        ({"leaves": [{"name": 1, "value": 1}]}, r"it.leaves\[0\].name to be str"),
+        ({"leaves": [{"name": "a", "value": "1"}]}, "value to be float"),
+        ({"leaves": "ab"}, "it.leaves to be a list"),
+        ({"ends": [True]}, "a list of 2"),
+        ({"counts": {"x": True}}, "it.counts.x to be int"),
+        ({"counts": {"x": 10**400}}, "a smaller number"),
+        ({"better": "sideways"}, "one of higher, lower"),
+        ({"more": 1}, "an object with leaves, ends"),
+    ],
+)
+def test_a_record_that_is_not_as_its_types_say_is_told(change: dict[str, Any], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        from_json(Tree, TREE | change)

@@ -71,7 +71,15 @@ def test_verdicts_by_hand(
 
 
 def test_a_dry_run_that_goes_on_under_other_versions_says_so(tmp_path: Path) -> None:
-    asked = {"same": {"seed": 0}, "methods": ["lime"]}
+    asked = {
+        "same": {"model": "lstm", "training": {}, "keep": 0.5, "limit": None},
+        "data": {"name": "made", "size": 1, "labels": ["a", "b"]},
+        "cues": {},
+        "seeds": 1,
+        "methods": ["lime"],
+        "skipped": [],
+        "trials": [],
+    }
     first = DryRun.start(tmp_path, asked)
     assert DryRun.start(tmp_path, asked).made == first.made
     path = tmp_path / "dryrun.json"

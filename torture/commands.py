@@ -79,7 +79,8 @@ class Ended:
         """Told to the user, and no traceback."""
         if "Traceback" in self.err:
             raise Broken(f"exit code {self.code} with a traceback: {_last(self.err)}")
-        if "veracity: " not in self.err and "Error" not in self.err and "Usage" not in self.err:
+        said = self.err + self.out  # faults of data are listed where results are
+        if not any(sign in said for sign in ("veracity: ", "Error", "Usage", "error: ")):
             raise Broken(f"exit code {self.code} without a sentence; said {_last(self.err)!r}")
 
     def expect(self, *codes: int) -> Ended:

@@ -15,7 +15,7 @@ from ..good import data_files, encoder, trained, training, vectors
 from ..mutations import damaged
 
 ABOUT = "bit flips, cuts, zeros, swaps and JSON mutations of every kind of file"
-SHARE = 5.0
+SHARE = 2.0
 DEADLINE = 60.0
 
 CNN = "text_cnn(size=8, filters=4, widths=(1, 2), embeddings=random)"

@@ -26,7 +26,7 @@ from ..commands import (
 )
 
 ABOUT = "full disks, then room again"
-SHARE = 2.0
+SHARE = 1.5
 DEADLINE = 240.0
 
 PAGE = 4096

@@ -20,7 +20,7 @@ from ..commands import done
 from ..mutations import ODD, damaged, mutated
 
 ABOUT = "hostile servers on the loopback"
-SHARE = 3.0
+SHARE = 2.0
 DEADLINE = 60.0
 
 TIMEOUT = 0.25

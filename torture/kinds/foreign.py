@@ -10,7 +10,7 @@ from ..commands import forked, prepared
 from ..good import encoder, reviews
 
 ABOUT = "other people's files: refused, and not a byte of them changed"
-SHARE = 1.5
+SHARE = 1.0
 DEADLINE = 150.0
 
 _CNN = "text_cnn(size=8, filters=4, widths=(1, 2), embeddings=random)"

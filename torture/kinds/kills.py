@@ -27,7 +27,7 @@ from ..commands import (
 )
 
 ABOUT = "kills of the command at random moments, then the same command again"
-SHARE = 8.0
+SHARE = 14.0
 DEADLINE = 240.0
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -74,7 +74,7 @@ def _wait(rng: random.Random, started: Started, folder: Path, usual: float) -> N
             time.sleep(0.005)
             if time.monotonic() - started.since > 60:
                 return
-        time.sleep(rng.random() ** 2 * usual / 2)
+        time.sleep(rng.random() ** 2 * usual / 5)
         return
     time.sleep(rng.random() * usual)
 

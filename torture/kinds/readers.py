@@ -12,7 +12,7 @@ from ..case import Broken, bounded_memory, tried
 from ..mutations import ODD, TOKENS, damaged
 
 ABOUT = "made-up CSV, TSV, JSON, JSON lines and Parquet for the readers of data"
-SHARE = 3.0
+SHARE = 1.0
 DEADLINE = 30.0
 
 FIELDS = (

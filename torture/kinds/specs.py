@@ -13,7 +13,7 @@ from typing import Any
 from ..case import Broken, bounded_memory, tried
 
 ABOUT = "spec strings, columns, bars, headers; explainers that were made are used"
-SHARE = 2.0
+SHARE = 1.0
 DEADLINE = 60.0
 
 VALUES = (

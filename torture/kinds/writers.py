@@ -10,7 +10,7 @@ from ..case import Broken
 from ..commands import VERBS, command, finish, forked, prepared, same, start, usual_seconds
 
 ABOUT = "two or three writers on one folder"
-SHARE = 1.5
+SHARE = 1.0
 DEADLINE = 240.0
 
 

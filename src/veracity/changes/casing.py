@@ -29,7 +29,7 @@ class Casing(Planting):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        odd = [mark for mark in (*self.marks, *self.decoys) if mark and mark not in WAYS]
+        odd = [mark for mark in (*filter(None, self.marks), *self.decoys) if mark not in WAYS]
         if odd or self.count < 1:
             raise ValueError(
                 f"expected marks to be {', '.join(WAYS)} or empty and a count of 1 or more; got "

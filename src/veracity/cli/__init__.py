@@ -112,13 +112,15 @@ def main() -> None:
                 _check_signs(arguments)
                 app(args=arguments, prog_name="veracity")
             except BaseException as raised:
+                signals.ended = True
                 error = raised
         message, code = _outcome(error, signals.number)
         if message:
             _tell(hidden(message), "--json" in arguments, error if debug else None)
         for stream in (sys.stdout, sys.stderr):
             _lost(stream)  # else Python says so at exit, and with a code of its own
-    signals.told = True
+    if signals.number is not None:
+        os._exit(code)  # at once: what else may come in the meantime would have a code of its own
     raise SystemExit(code)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -27,11 +26,14 @@ class Signals:
 
     def __init__(self) -> None:
         self.number: int | None = None
-        self.told = False
+        self.ended = False
+        """Whether what ran has ended, so that nothing is to be raised any more."""
 
     def receive(self, number: int, frame: FrameType | None) -> None:
         """The first one ends what runs, and is tried again where a library swallows that, as in a
-        callback. Others do not disturb what is put in order, until all is said."""
+        callback. Others do not disturb what is put in order."""
+        if self.ended:
+            return
         if self.number is None:
             self.number = number
             signal.signal(signal.SIGALRM, self.receive)
@@ -39,8 +41,6 @@ class Signals:
             raise KeyboardInterrupt
         if number == signal.SIGALRM:
             raise KeyboardInterrupt
-        if self.told:
-            os._exit(SIGNALLED + self.number)
 
     def swallowed(self, lost: sys.UnraisableHookArgs) -> None:
         """What is raised where nothing can be, as in a destructor; a signal comes again for it."""

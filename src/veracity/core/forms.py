@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
+from collections.abc import Mapping
 from types import UnionType
-from typing import Any
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+LARGEST = 2**53
+"""Whole numbers beyond this are no counts, and no float holds them all."""
 
 Form = Any
 """A type, or several joined by |; a list of one form, for lists; or an object's forms by key, where
@@ -39,3 +45,40 @@ def check_form(value: Any, form: Form, where: str = "it") -> None:
 def _expect(met: bool, where: str, expected: str, value: Any) -> None:
     if not met:
         raise ValueError(f"expected {where} to be {expected}, got {str(value)[:40]!r}")
+
+
+def from_json(kind: Any, value: Any, where: str = "it") -> Any:
+    """A value of this type, most often a record, from what JSON keeps of it: lists for tuples, null
+    for NaN. A ValueError names the first place where it is not as expected."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if dataclasses.is_dataclass(kind) and isinstance(kind, type):
+        _expect(isinstance(value, dict), where, "an object", value)
+        types = get_type_hints(kind)
+        _expect(value.keys() <= types.keys(), where, f"an object with {', '.join(types)}", value)
+        parts = {k: from_json(types[k], v, f"{where}.{k}"[-100:]) for k, v in value.items()}
+        try:
+            return kind(**parts)
+        except TypeError as error:  # something is missing
+            raise ValueError(f"expected {where} to be whole: {error}") from None
+    if origin is tuple:
+        _expect(isinstance(value, list), where, "a list", value)
+        kinds = (inner[0],) * len(value) if inner[-1] is ... else inner
+        _expect(len(kinds) == len(value), where, f"a list of {len(kinds)}", value)
+        pairs = enumerate(zip(kinds, value, strict=True))
+        return tuple(from_json(k, v, f"{where}[{i}]") for i, (k, v) in pairs)
+    if origin is Mapping:
+        _expect(isinstance(value, dict), where, "an object", value)
+        return {k: from_json(inner[1], v, f"{where}.{k}"[-100:]) for k, v in value.items()}
+    if origin is Literal:
+        _expect(value in inner, where, f"one of {', '.join(map(str, inner))}", value)
+        return value
+    if origin in (Union, UnionType):
+        if value is None and type(None) in inner:
+            return None
+        (kind,) = (k for k in inner if k is not type(None))
+        return from_json(kind, value, where)
+    if kind is float and value is None:
+        return math.nan
+    check_form(value, kind, where)
+    _expect(not isinstance(value, int) or abs(value) < LARGEST, where, "a smaller number", value)
+    return float(value) if kind is float else value

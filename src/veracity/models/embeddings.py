@@ -85,11 +85,16 @@ def vectors_for(source: str, words: set[str]) -> Iterator[tuple[str, FloatArray]
             "expected embeddings to be random, corpus, glove or a file; there is no file "
             f"{source!r}"
         )
-    if path.suffix == ".npz":
-        return _from_npz(path, words)
-    if path.suffix == ".bin":
-        return _from_word2vec(path, words)
-    return _from_text(path, words)
+    read = {".npz": _from_npz, ".bin": _from_word2vec}.get(path.suffix, _from_text)
+    return _whole(read(path, words), path)
+
+
+def _whole(found: Iterator[tuple[str, FloatArray]], path: Path) -> Iterator[tuple[str, FloatArray]]:
+    """Whatever unpacking a damaged file raises, as a sentence."""
+    try:
+        yield from found
+    except (EOFError, OSError, ValueError, NotImplementedError, zlib.error) as error:
+        raise ModelError(f"{path} is damaged ({error}). Copy or make it anew") from None
 
 
 def _packaged_glove(words: set[str]) -> Iterator[tuple[str, FloatArray]]:

@@ -274,13 +274,19 @@ class MaskableTransformer(TransformerText):
     def _pieces(self, text: Text) -> tuple[IntArray, Alignment]:
         """Numbers of the pieces, special ones included, and which words they belong to."""
         spelt = text.text or MASK_WORD
-        found = self.tokenizer(
-            spelt,
-            truncation=True,
-            max_length=self.longest,
-            return_offsets_mapping=True,
-            return_special_tokens_mask=True,
-        )
+        try:
+            found = self.tokenizer(
+                spelt,
+                truncation=True,
+                max_length=self.longest,
+                return_offsets_mapping=True,
+                return_special_tokens_mask=True,
+            )
+        except Exception as error:  # tokenisers raise just that
+            raise ModelError(
+                f"the tokeniser cannot read {spelt[:40]!r} ({first_line(error)}). Copy the model's "
+                "folder anew"
+            ) from None
         ids = np.array(found["input_ids"], dtype=np.int64)
         special = np.array(found["special_tokens_mask"], dtype=np.bool_)
         offsets = [

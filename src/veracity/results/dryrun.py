@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -15,6 +15,7 @@ import numpy as np
 from ..core.changes import DECOY, MANIPULATION, PLANTED, UNTOUCHED
 from ..core.errors import RunError
 from ..core.files import FolderKind, read_json, written_whole
+from ..core.forms import check_form, from_json
 from ..core.inputs import FloatArray
 from .guarantees import LUCK, Reliance
 from .run import Cost, Run, resumed, timestamp, versions
@@ -31,6 +32,27 @@ HALF = 0.5
 
 ONE_SIDED = 0.5
 """Marks that are shown so differently were not learnt alike."""
+
+_FORM = {
+    "asked": {
+        "same": {
+            "model": str,
+            "training": dict,
+            "keep": float,
+            "limit": int | None,
+        },
+        "scale?": str,
+        "data": {"name": str, "size": int, "labels": [str], "reading?": dict},
+        "cues": {"*": {"title": str, "change?": str, "marks?": [str], "strengths?": [float]}},
+        "seeds": int,
+        "methods": [str],
+        "skipped": [{"explainer": str, "why": str}],
+        "trials": [str],
+    },
+    "made": {"created": str, "versions": {"veracity": str, "*": str}},
+    "trials": list,
+}
+"""What `dryrun.json` holds: such folders are passed on, and people edit them."""
 
 Status = Literal["scored", "not learnt", "learnt in part", "too few texts", "no place"]
 Sees = Literal["exposes", "unclear", "hides"]
@@ -120,7 +142,8 @@ class DryRun:
                     f"{path} has format {content['format']}; this version reads {FORMAT}. "
                     "Install the version of veracity that wrote it"
                 )
-            trials = {t["name"]: _trial(t) for t in content["trials"]}
+            check_form(content, _FORM)
+            trials = {t.name: t for t in from_json(tuple[Trial, ...], content["trials"])}
             return cls(Path(folder), content["asked"], content["made"], trials)
         except FileNotFoundError:
             raise RunError(
@@ -137,9 +160,11 @@ class DryRun:
         return more
 
     def _write(self) -> None:
+        order = {name: place for place, name in enumerate(self.asked["trials"])}
         rows = [
             {k: None if isinstance(v, float) and math.isnan(v) else v for k, v in asdict(t).items()}
-            for t in self.done.values()
+            # in the order of the plan, whichever was done first
+            for t in sorted(self.done.values(), key=lambda t: order.get(t.name, len(order)))
         ]
         content = {"format": FORMAT, "asked": self.asked, "made": self.made, "trials": rows}
         with written_whole(self.folder / FILE) as file:
@@ -162,14 +187,6 @@ class DryRun:
     def run(self, trial: Trial) -> Run:
         """The audit of a scored trial."""
         return Run.open(self.folder / trial.audit)
-
-
-def _trial(content: Mapping[str, Any]) -> Trial:
-    floats = {f.name for f in fields(Trial) if f.type == "float"}
-    known: dict[str, Any] = {
-        k: math.nan if v is None and k in floats else v for k, v in content.items()
-    }
-    return Trial(**known)
 
 
 def judged(reliance: Reliance) -> tuple[Status, str]:

@@ -63,7 +63,7 @@ _FORM = {
         },
         "explainers": {
             "*": {
-                "settings?": dict,
+                "settings": dict,
                 "baseline?": bool,
                 "ceiling?": bool,
                 "about?": str,
@@ -94,14 +94,18 @@ _FORM = {
         "plan?": dict | None,
     },
     "made": {
-        "created?": str,
-        "versions?": _NAMES,
+        "created": str,
+        "versions": {"veracity": str, "*": str},
         "resumed?": [{"sentence": str, "versions": dict}],
         "partial?": {"texts": int, "of": int, "why": str, "batches": [int]},
     },
 }
 _PLAN = {"sentence": str, "budget": int, "texts": int, "questions": int | None, "whole": str}
 """What `run.json` holds: such folders are passed on, and people edit them."""
+
+
+SCORED = ["dataset", "model", "explainer", "metric", "example", "name", "value"]
+"""The columns of a part of scores."""
 
 
 def slug(text: str) -> str:
@@ -487,7 +491,7 @@ class Run:
             for explainer in (*self.explainers, *(self.ceilings if ceilings else ()), "")
             for metric in self.asked["metrics"]
         ]
-        parts = [read_table(path) for first in firsts for path in self._parts(first)]
+        parts = [read_table(path, SCORED) for first in firsts for path in self._parts(first)]
         relied = self.asked.get("reliance", {}).values()
         if not parts and relied and not any(r["forced"] for r in relied):
             # nothing could be held against the methods, so nothing was scored
@@ -496,7 +500,13 @@ class Run:
             return pa.table({**empty, "value": pa.array([], pa.float64())})
         if not parts:
             raise RunError(f"{self.folder} holds no scores yet. Give the audit command again")
-        return pa.concat_tables(parts)
+        try:
+            return pa.concat_tables(parts)
+        except pa.ArrowException as error:
+            raise RunError(
+                f"the scores in {self.folder} are of different kinds ({str(error)[:80]}). Give the "
+                "audit command again: it computes damaged parts anew"
+            ) from None
 
     def costs(self) -> list[Cost]:
         """Seconds and model questions per model and method."""
@@ -612,13 +622,26 @@ def write_table(path: Path, columns: Mapping[str, Any]) -> None:
         pq.write_table(pa.table(arrays), file, compression="zstd", write_page_checksum=True)
 
 
-_COLUMNS = (
-    {"example", "text", "starts", "ends", "label", "facts"},
-    {"example", "probabilities"},
-    {"model", "explainer", "example", "target", "scores", "base_value", "output_value", "notes"},
-    {"model", "explainer", "metric", "example", "name", "value"},
-)
-"""What each kind of part holds at least: examples, predictions, attributions, scores."""
+_COLUMNS = {
+    "predictions": {"example", "probabilities"},
+    "attributions": {
+        *("model", "explainer", "example", "target", "scores"),
+        *("base_value", "output_value", "notes"),
+    },
+    "scores": {"model", "explainer", "metric", "example", "name", "value"},
+}
+"""What each kind of part holds at least."""
+
+_EXAMPLES = {"example", "text", "starts", "ends", "label", "facts"}
+_DEPTHS = (("predictions", 3), ("attributions", 4), ("scores", 5), ("scores", 4))
+"""How many steps above a part the folder of its kind is; scores of a model name no method."""
+
+
+def _needed(path: Path) -> set[str]:
+    """The columns that a part must have where it lies."""
+    kinds = (k for k, n in _DEPTHS if len(path.parts) >= n and path.parts[-n] == k)
+    kind = next(kinds, None)
+    return _EXAMPLES if kind is None else _COLUMNS[kind]
 
 
 def read_table(path: Path, columns: list[str] | None = None) -> pa.Table:
@@ -633,7 +656,7 @@ def read_table(path: Path, columns: list[str] | None = None) -> pa.Table:
         )
         table.validate(full=True)
         seen = set(table.column_names)
-        if not any(seen >= known for known in ([set(columns)] if columns else _COLUMNS)):
+        if not seen >= (set(columns) if columns else _needed(path)):
             raise ValueError(f"its columns are {', '.join(sorted(seen))[:80]}")
         return table
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..core.errors import RunError
 from ..core.files import FolderKind, read_json, written_whole
+from ..core.forms import from_json
 from .health import BY_LENGTH, goes_by_length
 
 FORMAT = 1
@@ -46,6 +47,13 @@ class Shown:
     """Whether the text goes on before and behind."""
     gaps: tuple[str, ...] = ()
     """What stands before each word; a space where that was not written down."""
+
+    def __post_init__(self) -> None:
+        n = len(self.words)
+        if len(self.scores) != n or len(self.gaps) not in (0, n):
+            raise ValueError(f"expected a score and a gap for each of {n} words")
+        if not all(0 <= place < n for place in self.marked):
+            raise ValueError(f"expected marked words among {n}, got {self.marked}")
 
 
 @dataclass(frozen=True)
@@ -201,14 +209,11 @@ class Suspects:
         """What `write` wrote."""
         try:
             content = read_json(path)
-            if content.pop("format") != FORMAT:
+            if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
                 raise ValueError("another format")
-            for name in ("found", "others"):
-                content[name] = tuple(_suspect(row) for row in content[name])
-            content["dots"] = tuple(tuple(dot) for dot in content["dots"])
-            content["labels"] = tuple(content["labels"])
-            return cls(**content)
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            read: Suspects = from_json(cls, content)
+            return read
+        except (OSError, ValueError) as error:
             raise RunError(
                 f"expected {path} to be written by `veracity suspects`: {error}. Run it again"
             ) from None
@@ -242,24 +247,6 @@ def reach(texts: int, least_texts: int, threshold: float, enough: int) -> str:
         f"{texts:,} texts: only a cue that stands in at least {least_texts} of them and scores "
         f"{threshold:.2f} or more would be found; about {enough:,} texts would find {WEAK_CUE}"
     )
-
-
-def _suspect(row: dict[str, Any]) -> Suspect:
-    def shown(e: dict[str, Any]) -> Shown:
-        lists: dict[str, Any] = {k: tuple(v) for k, v in e.items() if isinstance(v, list)}
-        return Shown(**{**e, **lists})
-
-    def effect(e: dict[str, Any]) -> Effect:
-        numbers: dict[str, Any] = {k: math.nan if v is None else v for k, v in e.items()}
-        return Effect(**numbers)
-
-    parts: dict[str, Any] = {
-        "put_in": effect(row["put_in"]),
-        "taken_out": effect(row["taken_out"]),
-        "examples": tuple(shown(e) for e in row["examples"]),
-        "also": tuple(row["also"]),
-    }
-    return Suspect(**{**row, **parts})
 
 
 def _plain(content: Any) -> Any:

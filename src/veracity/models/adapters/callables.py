@@ -106,7 +106,10 @@ def load_callable(spec: str, labels: Sequence[str] | None = None) -> CallableCla
             f"cannot read {spec!r}: expected package.module:function or path/to/file.py:function"
         )
     if module.endswith(".py"):
-        spec = f"{Path(module).resolve()}:{name}"  # a worker may stand in another folder
+        try:
+            spec = f"{Path(module).resolve()}:{name}"  # a worker may stand in another folder
+        except (OSError, ValueError) as error:
+            raise ModelError(f"expected a path before the colon of {spec!r}: {error}") from None
     return CallableClassifier(_resolve(spec), labels, spec=spec)
 
 
