@@ -104,8 +104,8 @@ def main() -> None:
     arguments = [a for a in arguments if a != "--debug"]
     error: BaseException | None = None
     with (
-        redirect_stdout(cast(TextIO, Discreet(sys.stdout))),
-        redirect_stderr(cast(TextIO, Discreet(sys.stderr))),
+        redirect_stdout(_discreet(sys.stdout)),
+        redirect_stderr(_discreet(sys.stderr)),
     ):
         with Signals.heard() as signals:
             try:
@@ -122,6 +122,11 @@ def main() -> None:
     if signals.number is not None:
         os._exit(code)  # at once: what else may come in the meantime would have a code of its own
     raise SystemExit(code)
+
+
+def _discreet(stream: TextIO | None) -> TextIO | None:
+    """A stream that prints no secret; one that who called has closed stays so."""
+    return None if stream is None else cast(TextIO, Discreet(stream))
 
 
 def _check_signs(arguments: list[str]) -> None:

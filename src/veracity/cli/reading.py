@@ -180,7 +180,8 @@ def nobody_leaves() -> Iterator[None]:
             yield
     except (SystemExit, KeyboardInterrupt, GeneratorExit, typer.Exit) as error:
         file, line = last_place(error)
-        if is_own(file) or interrupted(error):
+        # where nobody reads on, what prints for us leaves by itself
+        if is_own(file) or interrupted(error) or isinstance(error.__context__, BrokenPipeError):
             raise
         raise PluginError(
             f"code that is not ours ({file}, line {line}) {deed(error)}. Mend it there, or leave "
