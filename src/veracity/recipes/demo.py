@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -61,7 +62,9 @@ def demo(
         out=folder / "audit",
         workers=workers,
         sources={name: str(folder / "models" / name) for name in models},
-        command="veracity demo",
+        command=shlex.join(
+            ["veracity", "demo", "--out", str(folder), "--sentences", str(sentences)]
+        ),
         watch=lambda progress: watch("audit", progress),
     )
 
