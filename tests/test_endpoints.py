@@ -597,3 +597,14 @@ def test_store_bears_many_writers(tmp_path: Path) -> None:
     assert len(store.find(texts, width=2)) == 120
     assert store.connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     store.connection.close()
+
+
+def test_a_database_of_others_is_not_touched(server: Server, tmp_path: Path) -> None:
+    file = tmp_path / "theirs.sqlite"
+    with contextlib.closing(sqlite3.connect(file)) as theirs:
+        theirs.execute("CREATE TABLE answers (question TEXT)")
+        theirs.commit()
+    before = file.read_bytes()
+    with pytest.raises(ModelError, match="the table answers of somebody else"):
+        Endpoint(server.url, cache=file).probabilities([Text.of_words(["good"])])
+    assert file.read_bytes() == before and not list(tmp_path.glob("*-wal"))

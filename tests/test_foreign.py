@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -156,3 +157,20 @@ def test_nobody_else_ends_a_command(leave: Callable[[], None]) -> None:
 
 def exit_by(error: BaseException) -> NoReturn:
     raise error
+
+
+def test_code_that_prints_or_goes_elsewhere_leaves_results_where_they_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+
+    def wanders(texts: list[str]) -> Any:
+        print("a word of mine")
+        os.chdir(tmp_path / "elsewhere")
+        return [[0.4, 0.6]] * len(texts)
+
+    load_model(wanders, labels=("a", "b")).probabilities([Text.of_words(["x"])])
+    assert Path.cwd() == tmp_path
+    told = capsys.readouterr()
+    assert "a word of mine" in told.err and not told.out

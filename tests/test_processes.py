@@ -299,3 +299,17 @@ def test_a_fault_keeps_its_code_when_it_is_debugged(tmp_path: Path) -> None:
     said = run_command("data", "describe", "nowhere.csv", "--debug", cwd=tmp_path)
     assert said.returncode == 2
     assert "Traceback" in said.stderr
+
+
+@pytest.mark.parametrize(
+    "deed", ["import threading, time; threading.Thread(target=time.sleep, args=(600,)).start()",
+             "import sys; sys.stderr.close()"],
+)  # fmt: skip
+def test_what_a_model_leaves_behind_keeps_nobody(deed: str, tmp_path: Path) -> None:
+    (tmp_path / "m.py").write_text(
+        f"def f(texts):\n    {deed}\n    return [[0.4, 0.6]] * len(texts)\n"
+    )
+    done = run_command(
+        "explain", "m.py:f", "a text", "--method", "occlusion", cwd=tmp_path, timeout=60
+    )
+    assert done.returncode == 0, done.stderr

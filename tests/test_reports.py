@@ -391,3 +391,9 @@ def test_latex_characters_are_escaped() -> None:
     values = np.array([[0.9, 0.1], [0.8, 0.2]])
     assert r"a\_b\%" in latex_table([compare(values, ["a_b%", "c&d"])])
     assert r"c\&d" in latex_table([compare(values, ["a_b%", "c&d"])])
+
+
+def test_ticks_of_values_that_hardly_differ_span_something() -> None:
+    for low, high in ((0.0, 0.0), (0.0, 1e-17), (0.3, 0.3 + 1e-13)):
+        found = ticks(low, high)
+        assert len(found) > 1 and found[0] < found[-1]

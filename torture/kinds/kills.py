@@ -49,7 +49,7 @@ def case(number: int, rng: random.Random, place: Path, work: Path) -> str:
         label = f"{verb} {sent.name}"
         started = start(words, work)
         _wait(rng, started, folder, usual_seconds(place, verb))
-        begun = folder.exists()
+        begun = _begun(folder, started)
         _send(rng, started, sent)
         ended = finish(started, within=max(30, 3 * usual_seconds(place, verb)))
         _checked(ended.code, ended.err, sent, begun)
@@ -65,6 +65,13 @@ def case(number: int, rng: random.Random, place: Path, work: Path) -> str:
     kept(before, past, folder)
     same(place, verb, folder)
     return label
+
+
+def _begun(folder: Path, started: Started) -> bool:
+    """Whether this command, not one before it, has taken the folder."""
+    lock = folder / "run.lock"
+    age = time.monotonic() - started.since
+    return lock.exists() and time.time() - lock.stat().st_mtime < age
 
 
 def _wait(rng: random.Random, started: Started, folder: Path, usual: float) -> None:

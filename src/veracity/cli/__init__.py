@@ -7,6 +7,7 @@ import io
 import os
 import signal
 import sys
+import threading
 import traceback
 import warnings
 from contextlib import redirect_stderr, redirect_stdout, suppress
@@ -119,8 +120,11 @@ def main() -> None:
             _tell(hidden(message), "--json" in arguments, error if debug else None)
         for stream in (sys.stdout, sys.stderr):
             _lost(stream)  # else Python says so at exit, and with a code of its own
-    if signals.number is not None:
-        os._exit(code)  # at once: what else may come in the meantime would have a code of its own
+    # what a stranger's code left behind, a thread or a closed stream, would keep us or have a code
+    # of its own, and so would another signal
+    closed = any(stream is not None and stream.closed for stream in (sys.stdout, sys.stderr))
+    if signals.number is not None or closed or threading.active_count() > 1:
+        os._exit(code)
     raise SystemExit(code)
 
 
@@ -203,7 +207,12 @@ def _outcome(error: BaseException | None, received: int | None) -> tuple[str, in
 
 
 def _tell(message: str, as_json: bool, error: BaseException | None) -> None:
-    from ..reports.showing import printable
+    try:
+        from ..reports.showing import printable
+    except BaseException:  # a signal in the middle of an import leaves it broken
+
+        def printable(text: str) -> str:
+            return text.encode("ascii", "backslashreplace").decode()
 
     with suppress(OSError):
         if as_json:
@@ -218,6 +227,8 @@ def _tell(message: str, as_json: bool, error: BaseException | None) -> None:
 def _lost(stream: TextIO | None) -> OSError | None:
     """Why what was printed reaches nobody, if so; what is left of it is then let go."""
     if stream is None:  # closed by who called
+        return None
+    if stream.closed:
         return None
     try:
         stream.flush()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout, suppress
 from pathlib import Path
 
 from .errors import ModelError, VeracityError
@@ -18,15 +20,33 @@ def answering(
     name: str, doing: str = "", *, advice: str = "", kind: type[VeracityError] = ModelError
 ) -> Iterator[None]:
     """For the time that a stranger's code runs: it answers, or it has failed. A model that leaves
-    by `sys.exit(0)` must not pass for one that was audited."""
+    by `sys.exit(0)` must not pass for one that was audited. What it prints is no result of ours,
+    and where it goes we do not follow: our files have relative paths."""
     try:
-        yield
+        with redirect_stdout(sys.stderr), _staying():
+            yield
     except VeracityError:
         raise  # a sentence already
     except BaseException as error:
         if interrupted(error):
             raise
         raise kind(f"{name} {deed(error, doing)}{advice}") from error
+
+
+@contextmanager
+def _staying() -> Iterator[None]:
+    """Back to this folder, wherever code went."""
+    try:
+        here = Path.cwd()
+    except OSError:  # it is gone
+        yield
+        return
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            if Path.cwd() != here:
+                os.chdir(here)
 
 
 def deed(error: BaseException, doing: str = "") -> str:

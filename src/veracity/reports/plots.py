@@ -94,7 +94,7 @@ def _kind(entry: Entry, baselines: Collection[str]) -> str:
 
 def ticks(low: float, high: float) -> tuple[float, ...]:
     """Three to six round numbers that span the values."""
-    if not high > low:
+    if not high - low > 1e-9:  # less would be rounded away below
         low, high = low - 0.5, high + 0.5
     raw = (high - low) / 4
     power = 10.0 ** math.floor(math.log10(raw))

@@ -15,13 +15,13 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 import numpy as np
 
@@ -54,6 +54,8 @@ CREATE TABLE IF NOT EXISTS claims (
 
 HERE = "WHERE address = ? AND text = ?"
 HOST = platform.node()
+BUSY = 20.0
+"""Seconds to wait for a store that another process holds."""
 GRACE = 5.0
 """Seconds by which a claim outlasts the answer that it waits for."""
 OFTEN = 0.05
@@ -384,9 +386,10 @@ class AnswerStore:
         """The store in a file, or one that lives as long as the process."""
         with _readable(file):
             if file is not None:
+                _check_store(file)
                 file.parent.mkdir(parents=True, exist_ok=True)
             connection = sqlite3.connect(
-                file or ":memory:", timeout=60.0, isolation_level=None, check_same_thread=False
+                file or ":memory:", timeout=BUSY, isolation_level=None, check_same_thread=False
             )
             try:
                 # Two processes that switch at once: one is told it is locked, both get the mode.
@@ -501,6 +504,34 @@ class AnswerStore:
         with self._lock, _readable(self.file), self.connection:
             self.connection.execute("BEGIN IMMEDIATE")
             yield self.connection
+
+
+def _columns(database: sqlite3.Connection) -> dict[str, set[str]]:
+    """The columns of each table; an earlier version had fewer."""
+    query = (
+        "SELECT t.name, c.name FROM sqlite_master AS t, pragma_table_info(t.name) AS c "
+        "WHERE t.type = 'table'"
+    )
+    found: dict[str, set[str]] = {}
+    for table, column in database.execute(query):
+        found.setdefault(table, set()).add(column)
+    return found
+
+
+def _check_store(file: Path) -> None:
+    """Somebody else's database is not written to: what there is must hold our tables only."""
+    if file.is_symlink() and not file.exists():
+        raise OSError("it is a link that leads nowhere")
+    if not file.exists():
+        return
+    # what is immutable is read without leaving a trace
+    seen = sqlite3.connect(f"file:{quote(str(file.resolve()))}?mode=ro&immutable=1", uri=True)
+    with closing(seen), closing(sqlite3.connect(":memory:")) as ours:
+        ours.executescript(TABLES)
+        known, held = _columns(ours), _columns(seen)
+        other = [name for name in held if not held[name] <= known.get(name, set())]
+    if other:
+        raise OSError(f"it holds the table {other[0]} of somebody else")
 
 
 @contextmanager
