@@ -4,17 +4,17 @@ ones, in test_cli.py."""
 
 from __future__ import annotations
 
-import io
 import os
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-import traceback
 import warnings
 from pathlib import Path
 from typing import Any, NoReturn
+
+from torture.commands import as_command
 
 
 def run_command(
@@ -38,33 +38,15 @@ def run_command(
 def _run(
     arguments: tuple[str, ...], cwd: Path, environment: dict[str, str], out: Any, err: Any
 ) -> NoReturn:
-    code: Any = 1
-    try:
+    def prepare() -> None:
         os.chdir(cwd)
         os.environ.update(environment)
         nothing = os.open(os.devnull, os.O_RDONLY)
         for number, file in ((0, nothing), (1, out.fileno()), (2, err.fileno())):
             os.dup2(file, number)
-        sys.stdin = io.TextIOWrapper(os.fdopen(0, "rb", closefd=False), encoding="utf-8")
-        sys.stdout, sys.stderr = (
-            io.TextIOWrapper(os.fdopen(number, "wb", closefd=False), encoding="utf-8")
-            for number in (1, 2)
-        )
         sys.path[:0] = [str(cwd), *environment.get("PYTHONPATH", "").split(os.pathsep)]
-        sys.argv = ["veracity", *arguments]
-        warnings.resetwarnings()
-        from veracity.cli import main
 
-        main()
-        code = 0
-    except SystemExit as leave:
-        code = leave.code or 0
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code if isinstance(code, int) else 1)
+    as_command(arguments, prepare)
 
 
 def _ended(process: int, timeout: float) -> int:

@@ -16,6 +16,7 @@ from veracity.data import Splits, load_data, sampled, split
 from veracity.data.words import read_text
 
 os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # threads of OpenMP do not survive a fork
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 

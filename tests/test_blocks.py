@@ -85,7 +85,7 @@ def test_a_long_text_is_never_masked_all_at_once(
 
 
 def test_few_words_are_spelt_out_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "WORDS_AT_ONCE", 1000)
+    monkeypatch.setattr(asking, "SPELT_AT_ONCE", 1000)
     model = Watched()
     (found,) = masked_probabilities(model, [text(90)], [all_but_one(90)], Hiding.DELETE)
     np.testing.assert_allclose(found[:, 1], [0.09, *[0.089] * 90])

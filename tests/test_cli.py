@@ -432,3 +432,46 @@ def test_suspects_are_told_written_and_can_fail_a_build(tmp_path: Path) -> None:
 
 def _with(folder: Path) -> str:
     return os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--out", "loop"), "a link that leads nowhere"),
+        (("--out", "loop/deeper"), "symbolic links"),
+        (("--header", "Content-Length: 3"), "set by the command itself"),
+    ],
+)
+def test_odd_options_end_in_a_sentence(words: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "m.py").write_text("def answer(texts):\n    return [[0.4, 0.6]] * len(texts)\n")
+    out = run(
+        "audit", "m.py:answer", "made_reviews(n=60)", "--methods", "occlusion", *words, cwd=tmp_path
+    )
+    assert out.returncode == 2, out.stderr
+    assert said in out.stderr
+
+
+def test_odd_surroundings_do_not_matter(tmp_path: Path) -> None:
+    (tmp_path / "m.py").write_text("def answer(texts):\n    return [[0.4, 0.6]] * len(texts)\n")
+    out = run(
+        "audit", "m.py:answer", "made_reviews(n=60)", "--methods", "occlusion", cwd=tmp_path,
+        COLUMNS="0", SOURCE_DATE_EPOCH="rubbish",
+    )  # fmt: skip
+    assert (out.returncode, bool(out.stdout)) == (0, True), out.stderr
+
+
+def test_a_working_folder_that_is_gone_is_told(tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    script = f"rmdir {tmp_path}/gone && {sys.executable} -m veracity list metrics"
+    out = subprocess.run(
+        script, shell=True, cwd=tmp_path / "gone", capture_output=True, text=True, check=False
+    )
+    assert out.returncode == 2
+    assert "the working folder is gone" in out.stderr
+
+
+def test_a_name_too_long_for_a_file_is_cut(tmp_path: Path) -> None:
+    out = run("data", "describe", "9" * 9000, cwd=tmp_path)
+    assert out.returncode == 2
+    assert len(out.stderr) < 400

@@ -338,6 +338,19 @@ def test_labels_that_change_between_answers_are_refused(server: Server, tmp_path
             endpoint.probabilities(inputs("a", "bb"))
 
 
+def test_a_label_that_gives_the_token_away_is_not_kept(server: Server, tmp_path: Path) -> None:
+    server.told = [
+        Reply(body=lambda texts: {"labels": ["no", "t0k3n-of-mine"], "probabilities": [[1, 0]]})
+    ]
+    cache = tmp_path / "answers.sqlite"
+    endpoint = Endpoint(
+        server.url, headers=(("X-Key", "Bearer t0k3n-of-mine"),), cache=cache, retries=0
+    )
+    with pytest.raises(ModelError, match="one that holds the token"):
+        endpoint.probabilities([Text.of_words(["good"])])
+    assert b"t0k3n" not in cache.read_bytes()
+
+
 def test_no_text_is_asked_twice_at_once(server: Server, tmp_path: Path) -> None:
     words = [f"w{i}" for i in range(40)]
 

@@ -6,10 +6,12 @@ import importlib
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
+import numpy as np
 import pytest
 
 from commands import run_command
@@ -27,6 +29,10 @@ import sys
 
 def leaves(texts):
     sys.exit(0)
+
+def ends(texts):
+    import os
+    os._exit(0)
 
 def interrupts(texts):
     raise KeyboardInterrupt
@@ -85,6 +91,7 @@ def our_handler() -> Iterator[None]:
     ("name", "deed"),
     [
         ("leaves", r"called sys\.exit\(0\).* instead of answering"),
+        ("ends", r"called os\._exit\(0\).* instead of answering"),
         ("interrupts", "raised KeyboardInterrupt"),
         ("cancels", "raised GeneratorExit"),
         ("shy", r"raised Shy.*: \(a message that cannot be printed\)"),
@@ -109,12 +116,13 @@ def test_a_person_may_interrupt_a_model() -> None:
         CallableClassifier(pressed, ["a", "b"]).probabilities([Text.of_words(["good"])])
 
 
-def test_a_model_that_leaves_passes_no_gate(folder: Path) -> None:
+@pytest.mark.parametrize(("name", "deed"), [("leaves", "sys.exit(0)"), ("ends", "os._exit(0)")])
+def test_a_model_that_leaves_passes_no_gate(folder: Path, name: str, deed: str) -> None:
     out = run_command(
-        "explain", "leaving.py:leaves", "good film", "--method", "occlusion", cwd=folder
+        "explain", f"leaving.py:{name}", "good film", "--method", "occlusion", cwd=folder
     )
     assert (out.returncode, out.stdout) == (2, "")
-    assert "leaving.py:leaves called sys.exit(0)" in out.stderr
+    assert f"leaving.py:{name} called {deed}" in out.stderr
 
 
 CHANGE = """
@@ -174,3 +182,31 @@ def test_code_that_prints_or_goes_elsewhere_leaves_results_where_they_are(
     assert Path.cwd() == tmp_path
     told = capsys.readouterr()
     assert "a word of mine" in told.err and not told.out
+
+
+def test_code_may_begin_processes_that_end() -> None:
+    def forks(texts: list[str]) -> Any:
+        child = os.fork()
+        if not child:
+            os._exit(3)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+        return [[0.4, 0.6]] * len(texts)
+
+    before = os._exit
+    load_model(forks, labels=("a", "b")).probabilities([Text.of_words(["x"])])
+    assert os._exit is before
+
+
+def test_what_code_sets_for_all_is_set_back() -> None:
+    def sets(texts: list[str]) -> Any:
+        warnings.simplefilter("error")
+        sys.setrecursionlimit(200)
+        np.seterr(all="raise")
+        return [[0.4, 0.6]] * len(texts)
+
+    def settings() -> tuple[Any, ...]:
+        return warnings.filters[:], sys.getrecursionlimit(), np.geterr()
+
+    before = settings()
+    load_model(sets, labels=("a", "b")).probabilities([Text.of_words(["x"])])
+    assert settings() == before

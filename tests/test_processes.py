@@ -223,6 +223,35 @@ def test_a_swallowed_signal_is_given_again(monkeypatch: pytest.MonkeyPatch) -> N
     assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
 
 
+DEAF = """
+import time
+from pathlib import Path
+def answer(texts):
+    Path("begun").touch()
+    while True:
+        try:
+            time.sleep(60)
+        except BaseException:
+            pass
+"""
+
+
+def test_a_third_signal_ends_a_command_whose_model_swallows_all(tmp_path: Path) -> None:
+    (tmp_path / "deaf.py").write_text(DEAF)
+    words = ["explain", "deaf.py:answer", "good film", "--method", "occlusion"]
+    command = subprocess.Popen([sys.executable, "-m", "veracity", *words], cwd=tmp_path)
+    try:
+        until(lambda: (tmp_path / "begun").exists(), 60)
+        for _ in range(2):
+            command.terminate()
+            with pytest.raises(subprocess.TimeoutExpired):
+                command.wait(0.5)
+        command.terminate()
+        assert command.wait(10) == 128 + signal.SIGTERM
+    finally:
+        command.kill()
+
+
 WAITING = """
 import os, time
 from pathlib import Path

@@ -181,8 +181,7 @@ class _Forked:
 
 
 def _run(words: Sequence[str], work: Path, mark: str, started: Started) -> NoReturn:
-    code: Any = 1
-    try:
+    def prepare() -> None:
         os.setsid()
         for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(each, signal.SIG_DFL)
@@ -191,6 +190,16 @@ def _run(words: Sequence[str], work: Path, mark: str, started: Started) -> NoRet
         os.environ[MARK] = mark
         for number, path in ((0, Path(os.devnull)), (1, started.out), (2, started.err)):
             os.dup2(os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC), number)
+
+    as_command(words, prepare)
+
+
+def as_command(words: Sequence[str], prepare: Callable[[], None]) -> NoReturn:
+    """What the command does, in a forked process that has imported all it needs, on the streams 0
+    to 2 as `prepare` leaves them; it ends with the command's exit code."""
+    code: Any = 1
+    try:
+        prepare()
         sys.stdin, sys.stdout, sys.stderr = (
             io.TextIOWrapper(os.fdopen(i, mode, closefd=False), encoding="utf-8")
             for i, mode in ((0, "rb"), (1, "wb"), (2, "wb"))

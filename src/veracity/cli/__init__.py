@@ -99,6 +99,9 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that cannot show a sign still runs
     warnings.showwarning = _warning_told
+    for name, least in (("COLUMNS", 1), ("SOURCE_DATE_EPOCH", 0)):  # libraries fail at others
+        if not _is_number(os.environ.get(name, "80"), least):
+            del os.environ[name]
     arguments = sys.argv[1:]
     learn(arguments)
     debug = "--debug" in arguments
@@ -136,7 +139,11 @@ def _discreet(stream: TextIO | None) -> TextIO | None:
 def _check_signs(arguments: list[str]) -> None:
     """Words and paths in UTF-8: where the locale knows ASCII only, Python is started again in the
     mode that reads them."""
-    strange = [a for a in (*arguments, str(Path.cwd())) if not a.isascii() and not _is_text(a)]
+    try:
+        here = str(Path.cwd())
+    except FileNotFoundError:
+        raise DataError("the working folder is gone. Change to one that is there") from None
+    strange = [a for a in (*arguments, here) if not a.isascii() and not _is_text(a)]
     if not strange:
         return
     try:
@@ -148,6 +155,10 @@ def _check_signs(arguments: list[str]) -> None:
             "the text to a file"
         ) from None
     os.execv(sys.executable, [sys.executable, "-X", "utf8", "-m", "veracity", *sys.argv[1:]])
+
+
+def _is_number(word: str, least: int) -> bool:
+    return word.isascii() and word.isdecimal() and len(word) < 20 and int(word) >= least
 
 
 def _is_text(word: str) -> bool:
@@ -197,6 +208,9 @@ def _outcome(error: BaseException | None, received: int | None) -> tuple[str, in
         return f"{said}; expected it to answer", BAD_INPUT
     if isinstance(error, VeracityError):
         return str(error), BAD_INPUT
+    if isinstance(error, OSError) and error.strerror and isinstance(error.filename, str):
+        name = error.filename
+        return f"{name[:200]}{'…' * (len(name) > 200)}: {error.strerror}", BAD_INPUT
     if isinstance(error, OSError | MemoryError):
         return f"{error or type(error).__name__}", BAD_INPUT
     return (

@@ -24,7 +24,7 @@ from .options import (
     Train,
     TrainLayout,
 )
-from .reading import FileOptions, ModelOptions, part_of, short_names, training_data
+from .reading import FileOptions, ModelOptions, answers_beside, part_of, short_names, training_data
 from .showing import Bars, print_json, stderr, stdout, typed_command
 
 
@@ -90,7 +90,7 @@ def audit(
     part = part_of(read, data, split, limit, seed)
     names = short_names([model, *(also or [])])
     folder = out or default_folder(part, names)
-    answers = Path(f"{folder.resolve()}.answers.sqlite")
+    answers = answers_beside(folder)
     models = {
         name: service.model(source, file.labels, cache=answers) for name, source in names.items()
     }

@@ -18,7 +18,15 @@ from .options import (
     Seed,
     Split,
 )
-from .reading import FileOptions, ModelOptions, check_new, numbers, part_of, short_names
+from .reading import (
+    FileOptions,
+    ModelOptions,
+    answers_beside,
+    check_new,
+    numbers,
+    part_of,
+    short_names,
+)
 from .showing import Bars, print_json, stderr, stdout
 
 
@@ -224,7 +232,7 @@ def suspects(
     folder = out or default_folder(part, ["suspects", name])
     check_own(folder, SUSPECTS)
     check_page(folder / PAGE)
-    answers = Path(f"{folder.resolve()}.answers.sqlite")
+    answers = answers_beside(folder)
     loaded = service.model(model, file.labels, cache=answers)
 
     def tell_plan(plan: Any) -> None:

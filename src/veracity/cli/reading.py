@@ -110,6 +110,14 @@ class ModelOptions:
         )
 
 
+def answers_beside(folder: Path) -> Path:
+    """Where the answers of endpoints are kept for a run; links are followed as far as they lead."""
+    return Path(f"{os.path.realpath(folder)}.answers.sqlite")
+
+
+OUR_HEADERS = ("content-length", "transfer-encoding", "host", "connection", "content-type")
+
+
 def headers(lines: list[str]) -> dict[str, str]:
     """`Name: value` with variables of the environment put in; no message repeats a value."""
     found = {}
@@ -119,6 +127,11 @@ def headers(lines: list[str]) -> dict[str, str]:
             raise PluginError(
                 "expected --header to be a name, a colon and a value, such as "
                 "'Authorization: Bearer $TOKEN'; got one without a colon"
+            )
+        if name.strip().lower() in OUR_HEADERS:
+            raise PluginError(
+                f"--header {name.strip()} is set by the command itself, from what it sends. Leave "
+                "it out"
             )
         try:
             found[name.strip()] = Template(value.strip()).substitute(os.environ).strip()

@@ -19,7 +19,7 @@ from .options import (
     TrainColumns,
     TrainLayout,
 )
-from .reading import FileOptions, ModelOptions, part_of, short_names
+from .reading import FileOptions, ModelOptions, answers_beside, part_of, short_names
 from .showing import Bars, print_json, stdout
 
 
@@ -68,7 +68,7 @@ def robustness(
         )
     names = short_names([model, *(also or [])])
     folder = out or default_folder(part, ["robustness", *names])
-    answers = Path(f"{folder.resolve()}.answers.sqlite")
+    answers = answers_beside(folder)
     models = {
         name: service.model(source, file.labels, cache=answers) for name, source in names.items()
     }

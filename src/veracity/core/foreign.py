@@ -6,13 +6,23 @@ import os
 import signal
 import sys
 import traceback
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
 from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
 
 from .errors import ModelError, VeracityError
 
 PACKAGE = Path(__file__).resolve().parents[1]
+
+_leave = os._exit
+
+
+class _Left(BaseException):
+    """Raised instead of ending this process."""
 
 
 @contextmanager
@@ -21,9 +31,9 @@ def answering(
 ) -> Iterator[None]:
     """For the time that a stranger's code runs: it answers, or it has failed. A model that leaves
     by `sys.exit(0)` must not pass for one that was audited. What it prints is no result of ours,
-    and where it goes we do not follow: our files have relative paths."""
+    and what it changes of the process is changed back."""
     try:
-        with redirect_stdout(sys.stderr), _staying():
+        with redirect_stdout(sys.stderr), _staying(), _kept_settings(), _not_leaving():
             yield
     except VeracityError:
         raise  # a sentence already
@@ -35,7 +45,7 @@ def answering(
 
 @contextmanager
 def _staying() -> Iterator[None]:
-    """Back to this folder, wherever code went."""
+    """Back to this folder, wherever code went: our files have relative paths."""
     try:
         here = Path.cwd()
     except OSError:  # it is gone
@@ -49,9 +59,44 @@ def _staying() -> Iterator[None]:
                 os.chdir(here)
 
 
+@contextmanager
+def _kept_settings() -> Iterator[None]:
+    """What code may set for all: warnings and numpy's as errors, how deep calls may go."""
+    depth, filters = sys.getrecursionlimit(), warnings.filters[:]
+    try:
+        with np.errstate():
+            yield
+    finally:
+        if sys.getrecursionlimit() != depth:
+            sys.setrecursionlimit(depth)
+        if warnings.filters != filters:  # else each warning would count as a new one
+            warnings.resetwarnings()
+            warnings.filters[:] = filters  # type: ignore[index]
+
+
+@contextmanager
+def _not_leaving() -> Iterator[None]:
+    """Code that ends the process on the spot would choose our exit code; processes that it has
+    begun may end."""
+    process = os.getpid()
+
+    def left(status: int) -> NoReturn:
+        if os.getpid() == process:
+            raise _Left(status)
+        _leave(status)
+
+    before, os._exit = os._exit, left
+    try:
+        yield
+    finally:
+        os._exit = before
+
+
 def deed(error: BaseException, doing: str = "") -> str:
     """What code did instead of answering, for the middle of a sentence."""
     message = said(error)
+    if isinstance(error, _Left):
+        return f"called os._exit({message}){doing} instead of answering"
     if isinstance(error, SystemExit):
         return f"called sys.exit({message}){doing} instead of answering"
     return f"raised {type(error).__name__}{doing}" + (f": {message}" if message else "")

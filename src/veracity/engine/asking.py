@@ -17,7 +17,7 @@ from .tally import asked
 TEXTS_AT_ONCE = 2048
 """How many hidden texts are held in memory at a time for models that read strings."""
 
-WORDS_AT_ONCE = 2**20
+SPELT_AT_ONCE = 2**20
 """How many words these texts may have in all: a word takes a hundred bytes and more."""
 
 CELLS_AT_ONCE = 2**26
@@ -147,7 +147,7 @@ def _read_each(
             texts.append(hidden if hidden.text.strip() else UNKNOWN)
             owners.append(i)
             words += text.n_features
-            if len(texts) == TEXTS_AT_ONCE or words > WORDS_AT_ONCE:
+            if len(texts) == TEXTS_AT_ONCE or words > SPELT_AT_ONCE:
                 ask()
                 words = 0
     if texts:

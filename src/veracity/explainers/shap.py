@@ -20,7 +20,7 @@ from ..core.explainers import Explainer
 from ..core.inputs import PAD_WORD, BoolArray, FloatArray, Hiding, IntArray, Text
 from ..core.plugins import Profiles
 from ..engine.asking import (
-    WORDS_AT_ONCE,
+    SPELT_AT_ONCE,
     Maskings,
     Output,
     Rows,
@@ -168,7 +168,7 @@ class Shap(Explainer):
             return masked_probabilities(model, inputs, shown, self.hiding)
         found = []
         for text, masks in zip(inputs, shown, strict=True):
-            size = max(1, WORDS_AT_ONCE // (text.n_features * len(self.others)))
+            size = max(1, SPELT_AT_ONCE // (text.n_features * len(self.others)))
             parts = []
             for start in range(0, masks.shape[0], size):
                 some = masks[start : start + size]

@@ -212,7 +212,10 @@ def as_numbers(answer: object, *, source: str) -> FloatArray:
             f"which cannot be read as one: {said(error)}"
         ) from error
     if values.dtype.kind not in "fiu":
-        raise ModelError(f"{source}: expected a table of numbers, got {reprlib.repr(answer)}")
+        raise ModelError(
+            f"{source}: expected a table of numbers, one row per text, got "
+            f"{reprlib.repr(answer)}. Return a list of lists of floats or a numeric numpy array"
+        )
     return values.astype(np.float64)
 
 

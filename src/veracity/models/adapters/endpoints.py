@@ -221,6 +221,12 @@ class Endpoint:
             labels = numbered_labels(values.shape[1])
         else:
             labels = checked_labels(parts["labels"], source=self.name)
+            secrets = [s for s in _secrets(self.url, self.headers) if len(s) >= 8]
+            if any(s in label for s in secrets for label in labels):
+                raise ModelError(
+                    f"{self.name}: expected names of labels, got one that holds the token with "
+                    "which it was asked. Labels are stored and shown: nothing was kept"
+                )
         if len(labels) != values.shape[1]:
             raise ModelError(
                 f"{self.name}: expected a label per column, "
