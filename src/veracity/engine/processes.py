@@ -171,7 +171,7 @@ class _Pool:
                 f"a model or a plug-in cannot be sent to a worker process ({error}). Define it in "
                 "a module, not in a function or a session, or use one worker"
             ) from error
-        with _deaf_to_terminal():
+        with _undisturbed():
             for worker in self.workers:
                 worker.start()
         for worker in self.workers:
@@ -212,14 +212,16 @@ def _wait_for(workers: Sequence[_Worker], seconds: float) -> None:
 
 
 @contextlib.contextmanager
-def _deaf_to_terminal() -> Iterator[None]:
+def _undisturbed() -> Iterator[None]:
     """What is started within does not hear ^C and the end of a terminal: its parent does, and ends
-    it."""
+    it. Nor does a signal reach us while a process is told half of what it is: it would complain."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
     resource_tracker.ensure_running()  # as it starts, it lets signals through again
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
+    before = signal.pthread_sigmask(
+        signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP, signal.SIGTERM}
+    )
     try:
         yield
     finally:
@@ -231,6 +233,8 @@ def _deaf_to_terminal() -> Iterator[None]:
 
 def _serve(connection: Connection) -> None:
     """Takes the task, then jobs, until nobody gives any."""
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     _end_with_parent()
     lock = threading.Lock()
 
