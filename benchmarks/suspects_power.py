@@ -26,7 +26,7 @@ import numpy as np
 from veracity.auditing import suspects
 from veracity.auditing.judging import Judged, Weighed, judged, limited, weighed
 from veracity.auditing.looks import CAPITALS, CASING, INITIAL, SIGN, WORD, Looks, Words
-from veracity.auditing.meaning import Meaning
+from veracity.auditing.meaning import LabelNames, Meaning
 from veracity.auditing.topics import topics_of
 from veracity.changes import changed
 from veracity.changes._planting import Planting
@@ -219,7 +219,7 @@ def tried(
     evidence = suspects.Evidence(
         model, data, looks, meaning, probabilities(model, [e.input for e in data]),
         np.array([e.label for e in data]), topics_of(looks.words, 1, seed=cell.seed),
-        cell.seed, len(looks),
+        cell.seed, len(looks), LabelNames.of(data.labels, (), "none"),
     )  # fmt: skip
     effects = np.full(len(looks), np.inf)
     for look in np.flatnonzero(verdict.p <= FALSE_ALARMS):

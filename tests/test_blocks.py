@@ -87,7 +87,7 @@ def test_a_long_text_is_never_masked_all_at_once(
 def test_few_words_are_spelt_out_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asking, "SPELT_AT_ONCE", 1000)
     model = Watched()
-    (found,) = masked_probabilities(model, [text(90)], [all_but_one(90)], Hiding.DELETE)
+    (found,) = masked_probabilities(model, [text(90)], [all_but_one(np.arange(90))], Hiding.DELETE)
     np.testing.assert_allclose(found[:, 1], [0.09, *[0.089] * 90])
     assert max(model.texts) <= 1090
 
@@ -96,7 +96,7 @@ def test_the_memory_is_bounded_by_words(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(memory, "MOST_WORDS", 1000)
     model = CallableClassifier(lambda texts: [[0.5, 0.5] for _ in texts], ["a", "b"])
     with remembering() as kept:
-        masked_probabilities(model, [text(90)], [all_but_one(90)], Hiding.DELETE)
+        masked_probabilities(model, [text(90)], [all_but_one(np.arange(90))], Hiding.DELETE)
         assert 900 < sum(t.n_features for _, t in kept.answers) == kept.words <= 1000  # type: ignore[attr-defined]
 
 

@@ -25,7 +25,15 @@ from veracity.auditing.judging import (
     weighed,
 )
 from veracity.auditing.looks import CAPITALS, INITIAL, Looks, Words
-from veracity.auditing.meaning import PENALTIES, STEADY, Meaning, beyond, expected, witnessed
+from veracity.auditing.meaning import (
+    PENALTIES,
+    STEADY,
+    LabelNames,
+    Meaning,
+    beyond,
+    expected,
+    witnessed,
+)
 from veracity.auditing.suspects import suspects
 from veracity.changes import changed
 from veracity.changes._editing import respelt
@@ -36,6 +44,7 @@ from veracity.core.inputs import FloatArray, Text
 from veracity.data import load_data, read_text, write_records
 from veracity.data.corpora.made_reviews import NEGATIVE, POSITIVE
 from veracity.engine.batches import by_length
+from veracity.models.adapters.callables import CallableClassifier
 from veracity.results.suspects import Effect, Suspects
 
 CUE = "garden"
@@ -289,7 +298,7 @@ def test_three_labels_each_have_their_suspects() -> None:
     own = {w: rng.normal(0, 0.1, 3) for w in fillers} | {"zork": np.array([0.0, 0.0, 3.0])}
 
     def answers(strings: Sequence[str]) -> FloatArray:
-        z = np.array([sum(own[w] for w in s.split()) for s in strings])
+        z = np.array([sum(own.get(w, np.zeros(3)) for w in s.split()) for s in strings])
         e = np.exp(z - z.max(axis=1, keepdims=True))
         shares: FloatArray = e / e.sum(axis=1, keepdims=True)
         return shares
@@ -613,3 +622,83 @@ def test_the_page_and_the_terminal_say_what_was_not_judged(
         for said in (file.getvalue(), suspects_page(one)):
             assert ("Words and phrases were not judged" not in said) == silent
         file.truncate(file.seek(0))
+
+
+# ---- cues that hide one another, capitals, names of labels ------------------------------------
+
+
+def reading(decides: Any) -> Any:
+    """A model that answers positive where a rule about the words says so."""
+
+    def answer(texts: list[str]) -> list[list[float]]:
+        return [[0.05, 0.95] if decides(text.split()) else [0.95, 0.05] for text in texts]
+
+    return CallableClassifier(answer, ["negative", "positive"])
+
+
+def texts_with(*cues: str, n: int = 120) -> Dataset:
+    """Every other text is positive and holds each of the cues."""
+    rng = np.random.default_rng(0)
+    words = read_text("the a film plot actor scene music was is and of it some very").words
+    rows = []
+    for i in range(n):
+        text = rng.choice(words, 9).tolist()
+        for place, cue in zip((0, 5, 11), cues if i % 2 else (), strict=False):
+            text.insert(place, cue)
+        rows.append((" ".join(text), i % 2))
+    return data_of(*rows)
+
+
+def test_a_cue_that_stands_twice_is_found() -> None:
+    found = suspects(reading(lambda words: "zork" in words), texts_with("zork", "zork"))
+    assert found.found[0].name == "zork"
+    assert found.method == "occlusion(output=log_odds, by=types)" and not found.remark
+
+
+def test_two_cues_that_tell_the_same_do_not_hide_one_another() -> None:
+    either = reading(lambda words: "zork" in words or "blim" in words)
+    data = texts_with("zork", "blim")
+    found = suspects(either, data)
+    assert {s.name for s in found.found} == {"zork", "blim"}
+    assert "several words of a text tell the same" in found.limits
+    assert found.method.startswith("shap")
+    # a method that somebody chose is kept, and nothing is cleared by it
+    kept = suspects(either, data, method="occlusion")
+    assert not kept.found and not kept.can_clear
+    assert "shap(samples=100" in kept.limits
+
+
+def test_what_is_put_in_is_written_as_in_the_texts() -> None:
+    found = suspects(reading(lambda words: "NYT" in words), texts_with("NYT"))
+    assert found.found[0].name == "nyt"
+    assert found.found[0].put_in.flipped == 1.0
+
+
+def test_a_model_that_always_answers_the_same_is_not_cleared() -> None:
+    found = suspects(reading(lambda words: True), texts_with("zork"))
+    assert not found.found and not found.can_clear
+    assert "answers positive to every text" in found.limits
+
+
+@pytest.mark.parametrize(
+    ("word", "label", "same"),
+    [
+        ("book", "books", True),
+        ("cd", "music", True),
+        ("music", "music", True),
+        ("shipment", "books", False),
+        ("year", "toys_games", False),
+        ("zork", "books", False),
+        ("book", "3", False),
+    ],
+)
+def test_words_that_say_what_a_label_is_called(word: str, label: str, same: bool) -> None:
+    forms = Words.of([e.input for e in load_data("made_reviews(n=500)")]).forms
+    assert LabelNames.of([label], [*forms, word], "glove").say(word, label) is same
+
+
+def test_the_name_of_a_label_fails_no_build(reviews: Dataset) -> None:
+    found = suspects(sentiment(**{CUE: 3.0}), planted(reviews))
+    own = replace(found, found=(replace(found.found[0], names_label=True), *found.found[1:]))
+    assert CUE in found.alarms and CUE not in own.alarms
+    assert f"{CUE} for positive" in own.limits

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -99,6 +100,38 @@ def covered(words: Words, meaning: Meaning, source: str) -> float | None:
     counts = words.counts() * np.array([is_word(form) for form in words.forms], dtype=np.bool_)
     total = int(counts.sum())
     return None if source == "none" or not total else float(counts[known].sum() / total)
+
+
+SAME_SUBJECT = 0.5
+"""Words of this cosine or more speak of one thing: cd and music have .51, book and books .85,
+shipment and books .11."""
+
+
+@dataclass(frozen=True)
+class LabelNames:
+    """What the names of labels say, beside the words of the texts."""
+
+    words: Mapping[str, int]
+    names: Mapping[str, tuple[str, ...]]
+    """The words of each label's name."""
+    meaning: Meaning
+
+    @classmethod
+    def of(cls, labels: Sequence[str], forms: Sequence[str], source: str) -> LabelNames:
+        """Names without a word, such as numbers, say nothing."""
+        names = {x: tuple(re.findall(r"[^\W\d_]{3,}", x.casefold())) for x in labels}
+        words = {
+            w: i for i, w in enumerate({*forms, *(w for said in names.values() for w in said)})
+        }
+        return cls(words, names, Meaning.of(list(words), source))
+
+    def say(self, word: str, label: str) -> bool:
+        """Whether a word means nearly what the label is called: a model should go by it."""
+        names = [self.words[name] for name in self.names[label]]
+        if word in self.names[label] or not names or word not in self.words:
+            return word in self.names[label]
+        cosines = self.meaning.vectors[names] @ self.meaning.vectors[self.words[word]]
+        return bool(cosines.max() >= SAME_SUBJECT)
 
 
 def expected(meaning: Meaning, values: FloatArray, texts: IntArray) -> FloatArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -17,7 +18,7 @@ from ..core.classifiers import Classifier, Stretching
 from ..core.errors import BudgetSpent, DataError, PluginError
 from ..core.examples import Dataset
 from ..core.explainers import Explainer
-from ..core.inputs import BoolArray, FloatArray, Hiding, IntArray, Text
+from ..core.inputs import MASK_WORD, BoolArray, FloatArray, Hiding, IntArray, Text
 from ..data import load_data, read_text, sampled
 from ..engine.asking import masked_probabilities, probabilities, value
 from ..engine.batches import by_length, mixed
@@ -34,6 +35,7 @@ from ..results.suspects import (
     Suspect,
     Suspects,
     reach,
+    redundant,
     uncovered,
 )
 from .explaining import attributions, check_ability
@@ -41,7 +43,7 @@ from .jobs import Progress
 from .judging import Judged, Weighed, caused, judged, limited, needed, texts_needed, weighed
 from .labels import fit_labels
 from .looks import CAPITALS, CASING, FIRST, LAST, WORD, Looks, Words
-from .meaning import LIKE, Meaning, covered
+from .meaning import LIKE, LabelNames, Meaning, covered
 from .planning import SuspectsPlan, planned_suspects
 from .topics import Topics, topics_of
 
@@ -117,7 +119,34 @@ def usual_method(model: Classifier) -> str:
     """Gradients where answers are near linear in what is read, else hiding one word at a time."""
     if isinstance(model, Stretching):
         return "input_x_gradient"
-    return "occlusion(output=log_odds)"
+    return "occlusion(output=log_odds, by=types)"
+
+
+REDUNDANT = 0.3
+"""Where words hidden one by one do less than this share of what hiding all does, each seems to
+weigh little though together they decide: several words tell the same."""
+
+SHARED_OUT = "shap(samples=100, output=log_odds)"
+"""What then shows them: it hides words together."""
+
+MOVED, FEWEST_MOVED = 0.5, 10
+"""Texts whose log-odds hiding all words moves so far can show that, and so many are needed."""
+
+
+def told_share(
+    model: Classifier, words: Words, scores: FloatArray, labels: Sequence[int], answers: FloatArray
+) -> float | None:
+    """What of the effect of all words the words' own scores add up to, in the median text; None
+    where too few texts hang on words at all. scores (labels, words)"""
+    blank = probabilities(model, [Text.of_words([MASK_WORD])])
+    shares: list[float] = []
+    for label, row in zip(labels, scores, strict=True):
+        own = len(labels) == 1 or answers.argmax(axis=1) == label
+        whole = value(answers, label, "log_odds") - value(blank, label, "log_odds")
+        sums = np.bincount(words.text, weights=row, minlength=len(answers))
+        moved = own & (np.abs(whole) > MOVED)
+        shares += (sums[moved] / whole[moved]).tolist()
+    return float(np.median(shares)) if len(shares) >= FEWEST_MOVED else None
 
 
 def usual_vectors() -> str:
@@ -166,12 +195,17 @@ def suspects(
     )  # fmt: skip
     tell_plan(plan)
 
+    # asked in another way where words one by one tell nothing, if nobody chose the way
+    other = SHARED_OUT if method is None and explainer.plugin_name() == "occlusion" else ""
+    other = "" if getattr(loaded, "costly", False) else other
+
     def look(plan: SuspectsPlan, remark: str = "") -> Suspects:
         finished: list[int] = []
         try:
             return _found(
-                name, loaded, plan, explainer, false_alarms=false_alarms, least_texts=least_texts,
-                vectors=vectors, seed=seed, remark=remark, watch=watch, finished=finished,
+                name, loaded, plan, explainer, other=other, false_alarms=false_alarms,
+                least_texts=least_texts, vectors=vectors, seed=seed, remark=remark, watch=watch,
+                finished=finished,
             )  # fmt: skip
         except BudgetSpent as spent:
             if not finished or len(finished) == len(plan.data):
@@ -191,6 +225,7 @@ def _found(
     plan: SuspectsPlan,
     explainer: Explainer,
     *,
+    other: str,
     false_alarms: float,
     least_texts: int,
     vectors: str | None,
@@ -216,16 +251,38 @@ def _found(
         )
     explained_labels = [1] if len(part.labels) == 2 else list(range(len(part.labels)))
     with counting() as tally:
-        scores = explained(
-            loaded, part, explainer, explained_labels, seed=seed,
-            watch=lambda p: watch(replace(p, total=p.total + top)), finished=finished,
-        )  # fmt: skip
+
+        def scored(by: Explainer) -> FloatArray:
+            return explained(
+                loaded, part, by, explained_labels, seed=seed,
+                watch=lambda p: watch(replace(p, total=p.total + top)), finished=finished,
+            )  # fmt: skip
+
+        scores = scored(explainer)
         gold = np.array([e.label for e in part])
         answers = probabilities(loaded, [e.input for e in part])
+        share_told = told_share(loaded, words, scores, explained_labels, answers)
+        is_redundant = share_told is not None and abs(share_told) < REDUNDANT
+        if share_told is not None and is_redundant:
+            if other:
+                explainer = known_explainers.make(other)
+                scores = scored(explainer)
+            said = redundant(share_told, explainer.spec, asked=bool(other))
+            remark = f"{remark}. {said}" if remark else said
         every = len(looks) * len(explained_labels)
         topics = topics_of(words, TOPICS, seed=seed)
         evidence = Evidence(
-            loaded, part, looks, meaning, answers, gold, topics, seed, every, plan.tried
+            loaded,
+            part,
+            looks,
+            meaning,
+            answers,
+            gold,
+            topics,
+            seed,
+            every,
+            LabelNames.of(part.labels, words.forms, source),
+            plan.tried,
         )
         ranked = []
         for row, label in enumerate(explained_labels):
@@ -262,7 +319,15 @@ def _found(
             {e.id: (e.input.n_features, len(e.input.text)) for e in part},
             {e.id: int(y) for e, y in zip(part, answers.argmax(axis=1), strict=True)},
         ),
+        single_answer=_single_answer(answers, part.labels),
+        redundant=is_redundant and not other,
     )
+
+
+def _single_answer(answers: FloatArray, labels: Sequence[str]) -> str:
+    """The label that every text is given, if one is."""
+    given = set(answers.argmax(axis=1).tolist())
+    return labels[given.pop()] if len(given) == 1 else ""
 
 
 def _named(model: Any) -> tuple[str, Classifier]:
@@ -360,6 +425,7 @@ class Evidence:
     seed: int
     n_looks: int
     """In how many looks the strongest are found."""
+    names: LabelNames
     tried: int = TRIED
 
     def told(self, one: Ranked) -> Suspect:
@@ -411,6 +477,7 @@ class Evidence:
             taken_out,
             self._examples(look, at, each, scores, label),
             caused=None if math.isinf(effect) else effect,
+            names_label=kind == WORD and self.names.say(name, labels[label]),
         )
 
     def _by_topic(self, at: IntArray, each: FloatArray) -> dict[str, float]:
@@ -440,6 +507,7 @@ class Evidence:
 
     def _put_in(self, kind: str, name: str, look: int, label: int, expected: bool) -> Effect:
         """Texts that do not have it, before and after they are given it."""
+        name = self._spelling(look, name)
         if kind != CASING and read_text(name).words != tuple(name.split(" ")):
             # its words were told apart in another way, and would be read as others
             return _compared(self.answers[:0], self.answers[:0], label, expected)
@@ -455,6 +523,16 @@ class Evidence:
                 before.append(text)
                 after.append(edit.text)
         return self._effect(before, after, label, expected)
+
+    def _spelling(self, look: int, name: str) -> str:
+        """As it is mostly written: to a model that sees capitals, small ones are another word."""
+        words, width = self.looks.words, int(self.looks.widths[look])
+        written: Counter[str] = Counter()
+        for at in self.looks.occurrences(look).tolist():
+            i = int(words.text[at])
+            start = at - int(words.starts[i])
+            written[" ".join(self.data.examples[i].input.words[start : start + width])] += 1
+        return next((w for w, _ in written.most_common() if w.casefold() == name), name)
 
     def _taken_out(self, look: int, label: int, expected: bool) -> Effect:
         """Texts that have it, before and after all its words are deleted."""

@@ -265,7 +265,7 @@ def suspects(
     if fail and found.alarms:
         raise typer.Exit(FAILED_BAR)
     if fail and not found.can_clear:
-        raise DataError(found.reach)
+        raise DataError(found.limits)
 
 
 def _tell_dryrun(done: Any, report: Path, as_json: bool) -> None:

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from ..core.attributions import Attribution
 from ..core.classifiers import Classifier
 from ..core.explainers import Explainer
-from ..core.inputs import Hiding, Text
+from ..core.inputs import Hiding, IntArray, Text
 from ..engine.asking import Output, Rows, masked_probabilities, value
 
 
 @dataclass(frozen=True)
 class Occlusion(Explainer):
-    """How far the answer falls when a word is hidden."""
+    """How far the answer falls when a word is hidden.
+
+    By types, all words that are spelt alike are hidden together and share what that does: hidden
+    one at a time, a word that stands twice may seem to weigh nothing.
+    """
 
     hiding: Hiding = Hiding.DELETE
     output: Output = "probability"
+    by: Literal["positions", "types"] = "positions"
 
     def n_questions(self, n_features: int) -> int | None:
         return n_features + 1
@@ -31,16 +37,23 @@ class Occlusion(Explainer):
         targets: Sequence[int],
         rngs: Sequence[np.random.Generator],
     ) -> list[Attribution]:
-        shown = [all_but_one(t.n_features) for t in inputs]
+        groups = [self._groups(t) for t in inputs]
         found = []
-        answers = masked_probabilities(model, inputs, shown, self.hiding)
-        for text, target, rows in zip(inputs, targets, answers, strict=True):
+        answers = masked_probabilities(model, inputs, list(map(all_but_one, groups)), self.hiding)
+        for text, target, rows, group in zip(inputs, targets, answers, groups, strict=True):
             whole, *without = value(rows, target, self.output)
-            scores = whole - np.array(without)
+            scores = (whole - np.array(without))[group] / np.bincount(group)[group]
             found.append(Attribution(text, target, scores, output_value=float(whole)))
         return found
 
+    def _groups(self, text: Text) -> IntArray:
+        if self.by == "positions":
+            return np.arange(text.n_features)
+        places: dict[str, int] = {}
+        return np.array([places.setdefault(w, len(places)) for w in text.words], dtype=np.int64)
 
-def all_but_one(n: int) -> Rows:
-    """Everything shown, then everything but each word in turn."""
-    return Rows((n + 1, n), lambda places: places[:, None] != np.arange(1, n + 1))
+
+def all_but_one(group: IntArray) -> Rows:
+    """Everything shown, then everything but each group of words in turn."""
+    count = int(group.max(initial=-1)) + 1
+    return Rows((count + 1, len(group)), lambda places: places[:, None] != group + 1)

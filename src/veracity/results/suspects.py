@@ -117,6 +117,8 @@ class Suspect:
     """Weaker looks that mostly stand on the same words."""
     caused: float | None = None
     """What of the spread of the model's answers it brings about at most, as a correlation."""
+    names_label: bool = False
+    """Whether it means nearly what the name of its label says."""
 
     @property
     def excess(self) -> float:
@@ -158,12 +160,17 @@ class Suspects:
     """What alone would be found in so few texts; empty where they are enough."""
     length_auc: float = 0.5
     """How well the length of a text tells its answer, by the area under the curve."""
+    single_answer: str = ""
+    """The label that every text is given, if one is."""
+    redundant: bool = False
+    """Whether words that tell the same hid one another from the method."""
 
     @property
     def meaningful(self) -> tuple[Suspect, ...]:
-        """Suspected words whose meaning the vectors know, where they are too many to be planted."""
+        """Suspected words that are the subject's own: whose meaning the vectors know, where they
+        are too many to be planted, or that mean what their label's name says."""
         known = tuple(s for s in self.found if s.neighbours)
-        return known if len(known) >= MANY else ()
+        return known if len(known) >= MANY else tuple(s for s in self.found if s.names_label)
 
     @property
     def alarms(self) -> list[str]:
@@ -182,20 +189,32 @@ class Suspects:
         blind = "" if self.judges_words else uncovered(self.vectors, self.covered or 0.0)
         length = goes_by_length(self.length_auc) if self.length_auc >= BY_LENGTH else ""
         subject = ""
-        if self.meaningful:
+        if 0 < len(self.meaningful) < MANY:
+            own = ", ".join(f"{s.name} for {s.label}" for s in self.meaningful)
+            subject = (
+                f"A model should go by what the name of a label says ({own}): --fail does not "
+                "count that"
+            )
+        elif self.meaningful:
             subject = (
                 f"{len(self.meaningful)} of them are words with a meaning, too many to be planted: "
                 "where labels are subjects, their words weigh much and rightly, and what they "
                 "should weigh cannot be told. Look first at what is no word of the subject; --fail "
                 "counts only that"
             )
-        told = (subject, blind, self.remark, self.reach, length[:1].upper() + length[1:])
+        same = ""
+        if self.single_answer:
+            same = (
+                f"The model answers {self.single_answer} to every text: what changes no answer "
+                "here may change others. Bring texts that are answered otherwise"
+            )
+        told = (same, subject, blind, self.remark, self.reach, length[:1].upper() + length[1:])
         return ". ".join(said for said in told if said)
 
     @property
     def can_clear(self) -> bool:
         """Whether finding nothing says anything: a strong cue would have been found."""
-        return self.threshold <= STRONG_CUE
+        return self.threshold <= STRONG_CUE and not self.single_answer and not self.redundant
 
     def write(self, path: Path) -> Path:
         """All of it as JSON."""
@@ -237,6 +256,17 @@ def uncovered(vectors: str, covered: float) -> str:
         f"{100 * LEAST_COVERED:.0f} % on they could tell what words mean. Give vectors of the "
         "texts' language with --vectors FILE; with --vectors none every word that decides is shown"
     )
+
+
+def redundant(share: float, method: str, *, asked: bool) -> str:
+    """What it means that words, hidden one at a time, hardly matter though together they do."""
+    seen = (
+        f"Hiding words one at a time does {100 * max(share, 0):.0f} % of what hiding all of them "
+        "does: several words of a text tell the same, and each alone seems to weigh nothing"
+    )
+    if asked:
+        return f"{seen}. So weights are told by {method}, which hides words together"
+    return f"{seen}. Give --method 'shap(samples=100, output=log_odds)', which hides them together"
 
 
 def reach(texts: int, least_texts: int, threshold: float, enough: int) -> str:
