@@ -138,7 +138,10 @@ def told_share(
 ) -> float | None:
     """What of the effect of all words the words' own scores add up to, in the median text; None
     where too few texts hang on words at all. scores (labels, words)"""
-    blank = probabilities(model, [Text.of_words([MASK_WORD])])
+    try:
+        blank = probabilities(model, [Text.of_words([MASK_WORD])])
+    except BudgetSpent:  # the rest has been answered
+        return None
     shares: list[float] = []
     for label, row in zip(labels, scores, strict=True):
         own = len(labels) == 1 or answers.argmax(axis=1) == label
