@@ -128,9 +128,15 @@ def start(
     return Started(process, mark, out, err, time.monotonic())
 
 
+def crowding() -> float:
+    """How many times longer all takes while others use the machine as well."""
+    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+
+
 def finish(started: Started, within: float = NO_END, *, orphans: float = ORPHANS_END) -> Ended:
     """How it ended; a hang, a survivor or too much memory is a broken promise."""
     process = started.process
+    within *= crowding()
     deadline = time.monotonic() + within
     status = None
     while status is None:
