@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..core.examples import written_labels
 from .health import Health, health
 from .run import Cost, Run
 from .standings import Standing, standings
@@ -299,5 +300,5 @@ def _repeat_command(
         if not skip and name not in dropped:
             kept.append(word)
         skip = not skip and word in dropped - {"--json"}
-    more = ["--labels", ",".join(labels)] if labels else []
+    more = ["--labels", written_labels(labels)] if labels else []
     return shlex.join([*kept, *more, "--out", f"{run.folder}-again"])

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..core.examples import UNLABELLED
+from ..core.examples import UNLABELLED, written_labels
 from ..core.inputs import FloatArray, IntArray
 from .run import Run
 from .statistics import mcnemar, share_interval
@@ -146,7 +146,7 @@ class Health:
         if self.order:
             return (
                 f"{self.wrong}. If that is so, say --labels "
-                f"{shlex.quote(','.join(self.order))} (labels=… in "
+                f"{shlex.quote(written_labels(self.order))} (labels=… in "
                 "Python) and audit again"
             )
         if self.still:
