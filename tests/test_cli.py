@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -450,6 +451,30 @@ def test_odd_options_end_in_a_sentence(words: tuple[str, ...], said: str, tmp_pa
     )
     assert out.returncode == 2, out.stderr
     assert said in out.stderr
+
+
+def test_the_command_that_mends_an_order_of_labels_keeps_its_promise(tmp_path: Path) -> None:
+    """Labels with commas can be given, and in another order the same texts are drawn."""
+    (tmp_path / "m.py").write_text(
+        "def answer(texts):\n"
+        "    return [[.8, .1, .1] if 'toy' in t else [.1, .8, .1] if 'book' in t\n"
+        "            else [.1, .1, .8] for t in texts]\n"
+    )
+    names = {"toy": '"Toys, Games"', "book": "Books", "song": 'Music "live"'}
+    rows = [
+        f"a {word} of the year {i},{names[word if i % 5 else 'song']}"
+        for i in range(60)
+        for word in names
+    ]
+    (tmp_path / "d.csv").write_text("\n".join(["text,label", *rows]) + "\n", "utf-8")
+    methods = ("--methods", "occlusion,random_scores", "--metrics", "erasure")
+    first = told(run("audit", "m.py:answer", "d.csv", "--limit", "40", *methods, "--out", "r",
+                     "--json", cwd=tmp_path))  # fmt: skip
+    (state,), (advice,) = first["health"], first["recommendations"]
+    assert state["order"] == ["Toys, Games", "Books", 'Music "live"']
+    again = shlex.split(advice["repeat"])[1:]
+    second = told(run(*again, "--json", cwd=tmp_path))
+    assert second["health"][0]["accuracy"] == pytest.approx(state["order_accuracy"])
 
 
 def test_odd_surroundings_do_not_matter(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from veracity.core.errors import DataError
-from veracity.core.examples import Dataset, Example
+from veracity.core.examples import Dataset, Example, read_labels, written_labels
 from veracity.core.inputs import Text
 from veracity.data import Columns, describe, load_data, read_text, validate, write_records
 
@@ -99,6 +99,25 @@ def test_columns_are_named_and_misnamed(tmp_path: Path) -> None:
         Columns.parse("lable=stars")
     with pytest.raises(DataError, match="text=review,label=stars"):
         Columns.parse("text")
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("a, b,c", ["a", "b", "c"]),
+        ('"Toys, Games & Co",Books', ["Toys, Games & Co", "Books"]),
+        ('Books, "a, b"', ["Books", "a, b"]),
+        ('Music "live",x', ['Music "live"', "x"]),
+    ],
+)
+def test_label_names_may_hold_commas(text: str, names: list[str]) -> None:
+    assert read_labels(text) == names
+    assert read_labels(written_labels(names)) == names
+
+
+def test_label_names_in_open_quotes_are_told() -> None:
+    with pytest.raises(DataError, match="those with a comma in quotes"):
+        read_labels('"a,b')
 
 
 def test_labels_keep_numeric_order_or_the_given_one(tmp_path: Path) -> None:

@@ -127,3 +127,29 @@ def test_a_sample_of_pairs_has_the_labels_in_proportion() -> None:
     found = sampled(data, 40)
     assert len(found) == 40 and len(found.pairs) == 20
     assert found.balance == {"0": 30, "1": 10}
+
+
+COLOURS = ("red", "blue", "green")
+
+
+@pytest.mark.parametrize("numbered", [False, True])
+@pytest.mark.parametrize("twins", [0, 20])
+def test_the_same_texts_are_drawn_in_any_order_of_labels(numbered: bool, twins: int) -> None:
+    def row(name: str, i: int, **more: str) -> dict[str, object]:
+        label = i % 3 if numbered else COLOURS[i % 3]
+        return {"id": name, "text": f"text {name}", "label": label, **more}
+
+    rows = [row(f"o{i}", i) for i in range(60)]
+    rows += [row(f"t{i}", i, partner=f"o{i}", sample_type="adv") for i in range(twins)]
+
+    def drawn(labels: tuple[str, ...] | None) -> list[str]:
+        return [e.id for e in sampled(load_data(rows, labels=labels), 20, seed=3)]
+
+    assert drawn(COLOURS) == drawn(COLOURS[::-1]) == drawn(None) and len(drawn(None)) == 20
+
+
+def test_a_draw_in_the_usual_order_is_what_it_was() -> None:
+    """Runs of older versions must find their texts again."""
+    rows = [{"text": f"text {i}", "label": COLOURS[i % 3]} for i in range(60)]
+    ids = [e.id for e in sampled(load_data(rows), 6, seed=3)]
+    assert ids == ["10", "27", "35", "36", "47", "58"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from veracity.auditing import audit
 from veracity.auditing.suspects import suspects
 from veracity.core.attributions import Attribution
-from veracity.core.examples import Dataset, Example
+from veracity.core.examples import UNLABELLED, Dataset, Example
 from veracity.core.inputs import BoolArray, FloatArray, Hiding, Text
 from veracity.core.metrics import Case
 from veracity.explainers.search import Search, best_order
@@ -359,3 +360,127 @@ def test_a_command_that_goes_on_can_be_copied(typed: str, again: str, tmp_path: 
     )
     advice = flipped.conclusions.models[0].recommendation
     assert advice.repeat == f"{again} --labels pos,neg --out {tmp_path / 'run'}-again"
+
+
+# ---- verdicts that their own evidence must bear -------------------------------------------------
+
+
+def rare_data(n: int) -> Dataset:
+    """Words that hardly move a model that is nearly sure, and none that turns it."""
+    rng = np.random.default_rng(3)
+    texts = [rng.choice(["calm", "quiet", "the", "film", "was", "so"], 8) for _ in range(n)]
+    examples = [Example(str(i), Text.of_words(list(t)), int(i < 3)) for i, t in enumerate(texts)]
+    return Dataset("rare", ("ordinary", "urgent"), tuple(examples))
+
+
+class Sure(Bag):
+    """Answers the common label unless it is alarmed."""
+
+    labels = ("ordinary", "urgent")
+
+    def probabilities(self, inputs: Sequence[Text]) -> FloatArray:
+        z = np.array([sum(self.weights.get(w, 0.0) for w in t.words) - 4.6 for t in inputs])
+        p = 1 / (1 + np.exp(-z))
+        return np.stack([1 - p, p], axis=1)
+
+
+@pytest.mark.parametrize("alarms", [0, 2])
+@pytest.mark.parametrize("labelled", [True, False])
+def test_texts_that_get_one_answer_are_no_fault_of_words(
+    alarms: int, labelled: bool, tmp_path: Path
+) -> None:
+    data = rare_data(100)
+    examples = [
+        replace(e, input=Text.of_words([*e.input.words[:-1], "fire"])) if i in range(5, 5 + alarms)
+        else e
+        for i, e in enumerate(data)
+    ]  # fmt: skip
+    data = replace(data, examples=tuple(examples))
+    if not labelled:
+        examples = [replace(e, label=2) for e in data]
+        data = replace(data, labels=(*data.labels, UNLABELLED), examples=tuple(examples))
+    found = audit(
+        Sure({"calm": -0.2, "quiet": -0.4, "fire": 9.0}), data, "occlusion, random_scores",
+        "erasure", out=tmp_path / "rare", command="veracity audit rare.joblib rare.csv --out r",
+        sources={"Sure": "rare.joblib --allow-unpickle"},
+    )  # fmt: skip
+    (said,) = found.conclusions.models
+    answered = "ordinary to each of the 100 texts" if not alarms else "ordinary to 98 of the 100"
+    if alarms:
+        assert said.health.moved is not None and said.health.moved > 0.01
+    else:
+        assert said.health.moved is not None and 1e-4 < said.health.moved < 0.01
+    if alarms and not labelled:  # nothing is known to be wrong with it
+        assert not said.health.fault
+        assert any(c.startswith("only 2 of the 100") for c in said.recommendation.cautions)
+        return
+    assert f"it answers {answered}" in said.recommendation.sentence
+    assert "Bring texts that it answers otherwise" in said.recommendation.sentence
+    assert "hang on words" not in said.recommendation.sentence
+    assert all(answered in v.sentence and v.use is None for v in said.verdicts)
+    assert said.recommendation.repeat.startswith("veracity audit rare.joblib MORE_TEXTS.csv --out")
+
+
+@pytest.mark.parametrize(
+    ("typed", "again"),
+    [
+        ("veracity audit m.joblib made.csv --out r", "veracity audit m.joblib MORE_TEXTS.csv"),
+        (
+            "veracity audit m.joblib made.csv.gz --limit=90",
+            "veracity audit m.joblib MORE_TEXTS.csv",
+        ),
+        ("veracity audit m.joblib made.csv --limit 6 --out r", "veracity audit m.joblib made.csv"),
+        ("veracity audit m.joblib elsewhere.csv", ""),
+    ],
+)
+def test_where_texts_are_too_few_the_next_command_brings_more(
+    typed: str, again: str, tmp_path: Path
+) -> None:
+    model, out = Bag({"good": 2.0, "bad": -2.0}), tmp_path / "r"
+    found = audit(model, made_data(6), "occlusion, random_scores", "erasure", out=out,
+                  command=typed)  # fmt: skip
+    advice = found.conclusions.models[0].recommendation
+    assert advice.method is None and "Give more texts" in advice.sentence
+    assert "1 comparison needs 6 such texts" in advice.sentence
+    assert advice.repeat == (f"{again} --out {out}-again" if again else "")
+
+
+def test_a_model_that_goes_by_words_is_not_said_to_go_by_length(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    examples = []
+    for i in range(40):
+        words = rng.choice(["a", "film", "so", "day"], 40 if i % 2 else 20).tolist()
+        examples.append(Example(str(i), Text.of_words([*words, "good"] if i % 2 else words), i % 2))
+    data = Dataset("long", ("neg", "pos"), tuple(examples))
+    model = Bag({"good": 6.0, "a": -0.001})
+    found = audit(model, data, "occlusion, random_scores", "erasure", out=tmp_path / "r")
+    (said,) = found.conclusions.models
+    assert said.health.length_auc == 1 and said.health.by_words
+    assert said.recommendation.method == "occlusion"
+    assert not any("length" in caution for caution in said.recommendation.cautions)
+
+
+def test_what_random_words_do_is_told_with_its_unit(tmp_path: Path) -> None:
+    methods = "lime(samples=60), occlusion, random_scores"
+    found = audit(Length({}), made_lengths(30), methods, out=tmp_path / "r")
+    told = {s.blunt for s in found.standings} - {""}
+    assert told and all(
+        re.fullmatch(
+            r"on 30 texts searched, (5 random words (deleted|masked) change \d+ % of the answers, "
+            r"the best 5 \d+ %|aopc compactness [\d.]+ against [\d.]+)",
+            one,
+        )
+        for one in told
+    )
+
+
+def test_a_text_is_explained_with_the_names_that_the_audit_used(tmp_path: Path) -> None:
+    class Numbered(Bag):
+        labels = ("0", "1")
+
+    methods = "occlusion, random_scores"
+    with pytest.warns(UserWarning, match="does not name its labels"):
+        found = audit(Numbered({"good": 2.0, "bad": -2.0}), made_data(30), methods, "erasure",
+                      out=tmp_path / "r", sources={"Numbered": "m:f"})  # fmt: skip
+    advice = found.conclusions.models[0].recommendation
+    assert advice.explain == "veracity explain m:f --labels neg,pos 'a text' --method occlusion"

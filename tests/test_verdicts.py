@@ -13,6 +13,7 @@ import pytest
 from known_models import setups
 from veracity.auditing import Audit, audit
 from veracity.core.inputs import FloatArray
+from veracity.reports.scoreboard import against_chance
 from veracity.results.conclusions import Conclusion
 from veracity.results.health import Health, chance_of_all_right
 from veracity.results.standings import Column, Entry, Standing, compare, compare_all
@@ -66,6 +67,8 @@ def test_what_is_said_hangs_together(name: str, audited: Callable[[str], Audit])
         if advice.method:
             assert advice.method in {m for v in one.verdicts if v.use for m in (v.use, *v.tied)}
             assert f"Use {advice.method}" in advice.sentence and advice.explain and advice.repeat
+            # one method for one purpose, wherever it is told
+            assert all(advice.method not in v.tied for v in one.verdicts)
         for v in one.verdicts:
             assert v.use not in v.tied and len(v.sentence) < 900
             own = [s for s in found.standings if s.model == v.model and s.metric in v.metrics]
@@ -198,7 +201,7 @@ def test_too_few_texts_are_told_with_how_many_suffice(
     for v in one.verdicts:
         assert f"{n} texts are too few for {k} comparisons" in v.sentence
         assert f"at least {texts_needed(k)} texts" in v.sentence and "is ahead" in v.sentence
-        assert "no method beats" not in v.sentence
+        assert "no method is shown" not in v.sentence
     # of one label, all right, nobody can say what the model is worth; of five and three one can
     assert bool(one.health.caution) == (n == 3)
     assert n != 3 or "cannot show whether the model is right oftener" in one.health.caution
@@ -217,7 +220,7 @@ def test_texts_of_one_word_tell_nothing(concluded: Concluded) -> None:
     assert one.recommendation.method is None and not one.health.fault
     for v in one.verdicts:
         assert "on 3 of 25 texts only" in v.sentence and "longer" in v.sentence
-        assert "no method beats" not in v.sentence
+        assert "no method is shown" not in v.sentence
 
 
 # ---- labels ----------------------------------------------------------------------------------
@@ -379,6 +382,30 @@ def test_a_rival_in_one_of_two_tests_is_not_led() -> None:
     (said,) = verdicts(standings)
     assert said.use == "first" and not said.tied and LEADS not in said.sentence
     assert "Best or tied in some of these tests: second." in said.sentence
+
+
+def test_of_methods_that_tie_the_preferred_one_is_named() -> None:
+    """Analyst: shap is told apart in the other test, so here, where it ties, it is named too."""
+    entries = (entry("occlusion", 0.5, is_best=True), entry("shap", 0.49, tied_with_best=True))
+    (usual,) = verdicts([standing_of("erasure", entries)])
+    (said,) = verdicts([standing_of("erasure", entries)], preferred="shap")
+    assert usual.use == "occlusion" and usual.tied == ("shap",)
+    assert said.use == "shap" and said.tied == ("occlusion",)
+    assert said.sentence.startswith("To show words, use shap: erasure x 0.490")
+    beaten = (entries[0], entry("shap", 0.2, p_best=0.01))
+    (led,) = verdicts([standing_of("erasure", beaten)], preferred="shap")
+    assert led.use == "occlusion" and LEADS in led.sentence
+
+
+def test_what_is_not_shown_to_beat_chance_is_not_called_chance() -> None:
+    """Analyst: 0.123 against 0.029 with p = .07 of 24 texts is open."""
+    open_ = entry("gradient", 0.123, is_best=True, p_chance=0.07, better_than_chance=False)
+    chance = entry("random", 0.029, is_chance=True, p_chance=None, better_than_chance=None)
+    assert against_chance(open_) == "not shown to beat chance"
+    (said,) = verdicts([standing_of("erasure", (open_, chance))])
+    assert said.use is None and said.more_texts
+    assert "no method is shown to beat random scores" in said.sentence
+    assert "More texts may tell" in said.sentence
 
 
 def test_texts_of_one_label_are_no_evidence_against_a_model() -> None:

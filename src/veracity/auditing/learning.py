@@ -10,7 +10,7 @@ from typing import Any
 from ..changes import changed
 from ..core.classifiers import Classifier
 from ..core.errors import DataError, VeracityError
-from ..core.examples import Dataset
+from ..core.examples import Dataset, read_labels
 from ..core.explainers import Explainer
 from ..core.plugins import blamed_on
 from ..data import Columns, Source, load_data, sampled, split
@@ -37,7 +37,7 @@ class Reading:
 
     def data(self) -> Dataset:
         """All examples that the source holds."""
-        names = [name.strip() for name in self.labels.split(",")] if self.labels else None
+        names = read_labels(self.labels) if self.labels else None
         return load_data(
             self.source,
             columns=Columns.parse(self.columns),

@@ -42,7 +42,11 @@ Layout = Annotated[
     ),
 ]
 Labels = Annotated[
-    str, typer.Option(help="Label names in the order of their numbers, separated by commas.")
+    str,
+    typer.Option(
+        help="Label names in the order of their numbers, separated by commas; one that holds a "
+        "comma in quotes, such as '\"toys, games\",books'."
+    ),
 ]
 Language = Annotated[str, typer.Option(help="How words are told apart: auto, en or zh.")]
 MaxWords = Annotated[int, typer.Option(min=1, help="Longest text that is accepted.")]

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 import typer
 
 from ..core.errors import DataError, PluginError
+from ..core.examples import read_labels
 from ..core.foreign import deed, interrupted, is_own, last_place
 from ..core.plugins import blame
 from ..core.secrets import hidden, keep, of_header
@@ -53,7 +54,7 @@ def check_new(out: Path, *, records: bool = True) -> None:
 
 
 def label_list(labels: str) -> list[str] | None:
-    return [name.strip() for name in labels.split(",")] if labels else None
+    return read_labels(labels) if labels else None
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from .errors import DataError
 from .inputs import BoolArray, Text
 
 UNLABELLED = "unlabelled"
 """The last label of data that nobody labelled: no model answers it."""
+
+
+def read_labels(text: str) -> list[str]:
+    """Names separated by commas; one that holds a comma stands in quotes, as in CSV."""
+    try:
+        rows = list(csv.reader(io.StringIO(text, newline=""), skipinitialspace=True, strict=True))
+    except csv.Error:
+        raise DataError(
+            "expected names separated by commas, those with a comma in quotes, such as "
+            f"'\"toys, games\",books'; got {text!r}"
+        ) from None
+    return [name.strip() for row in rows for name in row]
+
+
+def written_labels(names: Iterable[str]) -> str:
+    """Names as they are read back."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(names)
+    return line.getvalue()
 
 
 @dataclass(frozen=True)
@@ -37,6 +59,9 @@ class Dataset:
     name: str
     labels: tuple[str, ...]
     examples: tuple[Example, ...]
+    own_labels: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    """The order that the data give their labels, where another was asked for: a sample is drawn by
+    it, so that the same texts are."""
 
     def __len__(self) -> int:
         return len(self.examples)

@@ -113,7 +113,10 @@ def read_records(
         if (row.fault or wrong) and values["sample_type"] != "adv":
             with suppress(ValueError):
                 claimed |= set(_rel_ids(values["rel_ids"]))
-    label_names = names or _in_order({draft.label for draft in drafts})
+    used = _in_order({draft.label for draft in drafts})
+    label_names = names or used
+    # rows that number their labels keep their order under any names
+    own = () if indexed or labels is None else _written_names(table, columns) or used
     faults += [*left_out, *_label_warnings(drafts), *_pair_faults(drafts, set(first_line), claimed)]
     unmarked = [draft.line for draft in drafts if "rationale" not in draft.example.truths]
     if 0 < len(unmarked) < len(drafts):
@@ -131,7 +134,7 @@ def read_records(
     left_out += [Fault(line, "its original is faulty", "warning") for line in sorted(orphans)]
     sound = [draft for draft in sound if draft.line not in orphans]
     return Records(
-        Dataset(name, label_names, _examples(sound, label_names)),
+        Dataset(name, label_names, _examples(sound, label_names), own),
         {draft.example.id: draft.line for draft in sound},
         tuple(sorted(faults, key=lambda fault: fault.line)),
         len(table.rows),
@@ -165,17 +168,19 @@ def _label_names(
     """The names that are given, if any, and whether the rows number them instead."""
     if not columns.label:
         return (UNLABELLED,), False
-    if labels is None:
-        written = next((r.values.get(columns.labels) for r in table.rows), None)
-        names = tuple(map(str, written)) if isinstance(written, list) else ()
-    else:
-        names = tuple(map(str, labels))
+    names = _written_names(table, columns) if labels is None else tuple(map(str, labels))
     if len(set(names)) < len(names):
         raise DataError(f"expected every label once, got {', '.join(names)}")
     if any(map(_BROKEN.search, names)):
         raise DataError(f"expected names of labels that can be written, got {names!r}")
     seen = {str(row.values.get(columns.label)) for row in table.rows}
     return names, not seen & set(names)
+
+
+def _written_names(table: Table, columns: Columns) -> tuple[str, ...]:
+    """The names that the rows themselves give, in their order; none where they give none."""
+    written = next((row.values.get(columns.labels) for row in table.rows), None)
+    return tuple(map(str, written)) if isinstance(written, list) else ()
 
 
 def _in_order(labels: Iterable[str]) -> tuple[str, ...]:

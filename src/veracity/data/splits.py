@@ -67,9 +67,10 @@ def sampled(dataset: Dataset, limit: int | None, *, seed: int = 0) -> Dataset:
     if limit is None or limit >= len(dataset):
         return dataset
     if not dataset.pairs:
-        return dataset.select(sample_places([e.label for e in dataset], limit, seed))
+        return dataset.select(sample_places(_own_places(dataset), limit, seed))
     groups = _inseparable(dataset, list(range(len(dataset))), by_text=False)
-    labels = [dataset.examples[group[0]].label for group in groups]
+    places = _own_places(dataset)
+    labels = [places[group[0]] for group in groups]
     sizes = np.array([len(group) for group in groups])
     count = max(1, limit * len(groups) // len(dataset))
     while count > 1 and sizes[sample_places(labels, count, seed)].sum() > limit:
@@ -91,6 +92,15 @@ def sample_places(labels: list[int], limit: int | None, seed: int) -> list[int]:
     by_label = shuffled[np.argsort(np.asarray(labels)[shuffled], kind="stable")]
     even = (np.arange(limit) + 0.5) * len(labels) / limit
     return [int(i) for i in np.sort(by_label[even.astype(np.int64)])]
+
+
+def _own_places(dataset: Dataset) -> list[int]:
+    """Each example's label by its place in the data's own order, which --labels cannot change."""
+    own = {name: place for place, name in enumerate(dataset.own_labels)}
+    try:
+        return [own[dataset.labels[e.label]] if own else e.label for e in dataset]
+    except KeyError:  # they were given other names since
+        return [e.label for e in dataset]
 
 
 def leaks(splits: Splits) -> list[str]:

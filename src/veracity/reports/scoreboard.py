@@ -80,7 +80,7 @@ def against_chance(entry: Entry) -> str:
     if not entry.could_beat_chance:
         return "too few texts"
     below = entry.p_chance is not None and entry.p_chance < LEVEL
-    return "below chance" if below else "like chance"
+    return "below chance" if below else "not shown to beat chance"
 
 
 def comparisons(columns: Sequence[Standing]) -> str:

@@ -74,10 +74,11 @@ def _shade(strength: float) -> Style:
     return Style(color=ink, bgcolor=Color.from_rgb(*mixed), bold=abs(strength) > 0.6)
 
 
-SIGN_OF = {"like chance": "≈", "below chance": "▽", "too few texts": "?"}
+SIGN_OF = {"not shown to beat chance": "≈", "below chance": "▽", "too few texts": "?"}
 
 KEY = (
-    "* best   ~ not told apart from the best   ≈ like chance   ▽ below it   ? too few texts to tell"
+    "* best   ~ not told apart from the best   ≈ not shown to beat chance   ▽ below it   "
+    "? too few texts to tell"
 )
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
+from ..core.examples import UNLABELLED, written_labels
 from .health import Health, health
 from .run import Cost, Run
 from .standings import Standing, standings
@@ -35,6 +37,14 @@ MUCH_CHEAPER = 4
 
 CHANGED = "changed"
 """The quantity of erasure that says how often answers change."""
+
+HARDLY = 0.05
+"""Answers that change no oftener hardly change."""
+
+FAR_OFTENER = 5
+"""So many times as often marked words must change answers to be what they hang on."""
+
+PLACEHOLDER = "MORE_TEXTS.csv"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,22 +92,34 @@ def conclude(run: Run) -> Conclusions:
     costs = {(c.model, c.explainer): c for c in run.costs() if c.examples}
     conclusions = []
     for model in run.models:
-        state = health(run, model)
         own = [s for s in found if s.model == model]
-        said = verdicts(own, state, costs)
+        state = replace(health(run, model), by_words=_goes_by_words(own))
+        advised = [v for v in verdicts(own, state, costs) if v.use]
+        best = _best_overall(model, advised, costs) if advised else ""
+        said = verdicts(own, state, costs, preferred=best)
         conclusions.append(
             Conclusion(model, state, tuple(said), _recommended(run, own, said, state, costs))
         )
     return Conclusions(tuple(found), tuple(conclusions))
 
 
+def _goes_by_words(found: Sequence[Standing]) -> bool:
+    """Whether hiding the words that a method marks changes many answers, and hiding as many others
+    hardly any: then it is these words, not how many there are."""
+    return any(
+        s.chance.mean <= HARDLY
+        and any(e.better_than_chance and e.mean >= FAR_OFTENER * HARDLY for e in s.entries)
+        for s in found
+        if s.name == CHANGED and s.chance is not None
+    )
+
+
 def _recommended(
     run: Run, found: Sequence[Standing], said: Sequence[Verdict], state: Health, costs: Costs
 ) -> Recommendation:
-    repeat = _repeat_command(run)
     if state.fault:
         sentence = f"No method is recommended for {state.model}: {state.fault}."
-        again = _repeat_command(run, anew=True, labels=state.order, all_texts=False)
+        again = _next_command(run, labels=state.order, more_texts=state.one_sided)
         return Recommendation(model=state.model, method=None, sentence=sentence, repeat=again)
     cautions = list(state.cautions)
     if run.partial is not None:
@@ -110,14 +132,15 @@ def _recommended(
         cautions.append(f"this is told of explanations for {target}, whatever the model answers")
     advised = [v for v in said if v.use]
     if not advised:
-        repeat = _repeat_command(run, anew=True)
-        why = said[0].sentence if said else "No test that ranks methods was run."
+        # what more texts will not mend comes first
+        why = min(said, key=lambda v: v.more_texts, default=None)
+        reason = why.sentence if why else "No test that ranks methods was run."
         return Recommendation(
             model=state.model,
             method=None,
-            sentence=f"No method is recommended for {state.model}. {why}",
+            sentence=f"No method is recommended for {state.model}. {reason}",
             cautions=tuple(cautions),
-            repeat=repeat,
+            repeat=_next_command(run, more_texts=why is not None and why.more_texts),
         )
     method = _best_overall(state.model, advised, costs)
     fits = [v for v in advised if method in (v.use, *v.tied)]
@@ -156,7 +179,8 @@ def _recommended(
         reasons=tuple(reasons),
         cautions=tuple(cautions),
         explain=_explain_command(run, state.model, method),
-        repeat=repeat,
+        repeat=str(run.asked.get("command", ""))
+        or f"veracity.audit(model, data, out={str(run.folder)!r}) with the same arguments",
     )
 
 
@@ -265,6 +289,9 @@ def _explain_command(run: Run, model: str, method: str) -> str:
     if source is None:
         more = f", target={target!r}" if target else ""
         return f"veracity.explain(model, text, {method!r}{more})"
+    labels = [name for name in run.labels if name != UNLABELLED]
+    if "--labels" not in shlex.split(source) and run.asked["models"][model]["labels"] != labels:
+        source += f" --labels {shlex.quote(written_labels(labels))}"  # it has only numbers for them
     more = f" --target {shlex.quote(target)}" if target else ""
     return f"veracity explain {source} 'a text' --method {shlex.quote(method)}{more}"
 
@@ -277,27 +304,50 @@ def _target(run: Run) -> str:
     return run.labels[int(target)]
 
 
-def _repeat_command(
-    run: Run, *, anew: bool = False, labels: Sequence[str] = (), all_texts: bool = True
-) -> str:
-    """What makes this audit again; where it must be another one, with a folder of its own, all
-    texts where these were too few, and the labels in the order that fits."""
+def _next_command(run: Run, *, labels: Sequence[str] = (), more_texts: bool = False) -> str:
+    """The audit to make once what is wrong is mended: with a folder of its own, the labels in the
+    order that fits, and more texts where these do not tell: all where this was a sample, else a
+    file that is still to be made; nothing where this command could not be told apart."""
     command = str(run.asked.get("command", ""))
+    place = f"{run.folder}-again"
     if not command:
-        place = f"{run.folder}-again" if anew else str(run.folder)
-        return f"veracity.audit(model, data, out={place!r}) with the same arguments"
-    if not anew:
-        return command
-    words = shlex.split(command)
-    dropped = {"--out", "--json"}
-    dropped |= {"--limit"} if all_texts else set()
-    dropped |= {"--labels"} if labels else set()
+        data = "more_texts" if more_texts else "data"
+        return f"veracity.audit(model, {data}, out={place!r}) with the same arguments"
+    options = {"--out", "--json"} | ({"--labels"} if labels else set())
+    kept, _ = _without(shlex.split(command), options)
+    if more_texts:
+        kept, limits = _without(kept, {"--limit"})
+        size = run.asked["dataset"]["size"]
+        if not any(limit.isdecimal() and int(limit) <= size for limit in limits):
+            place_of_data = [i for i, word in enumerate(kept) if i > 1 and _is_data(run, word)]
+            if not place_of_data:
+                return ""
+            kept[place_of_data[0]] = PLACEHOLDER
+    more = ["--labels", written_labels(labels)] if labels else []
+    return shlex.join([*kept, *more, "--out", place])
+
+
+def _without(words: Sequence[str], options: set[str]) -> tuple[list[str], list[str]]:
+    """A command without some of its options, and what these were given."""
     kept: list[str] = []
+    given: list[str] = []
     skip = False
     for word in words:
-        name = word.partition("=")[0]
-        if not skip and name not in dropped:
+        name, equals, value = word.partition("=")
+        if skip:
+            given.append(word)
+        elif name not in options:
             kept.append(word)
-        skip = not skip and word in dropped - {"--json"}
-    more = ["--labels", ",".join(labels)] if labels else []
-    return shlex.join([*kept, *more, "--out", f"{run.folder}-again"])
+        elif equals:
+            given.append(value)
+        skip = not skip and word in options - {"--json"}
+    return kept, given
+
+
+def _is_data(run: Run, word: str) -> bool:
+    """Whether a word of a command names the data, which are called as their file without ends; a
+    model may be called the same."""
+    if word in [shlex.split(source)[0] for source in run.asked.get("sources", {}).values()]:
+        return False
+    name = run.asked["dataset"]["name"]
+    return name in (word, Path(word).name.removesuffix(".gz").rsplit(".", 1)[0])

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..core.examples import UNLABELLED
+from ..core.examples import UNLABELLED, written_labels
 from ..core.inputs import FloatArray, IntArray
 from .run import Run
 from .statistics import mcnemar, share_interval
@@ -36,6 +36,9 @@ RESTLESS = 1e-3
 SELDOM = 5
 """Fewer texts with an answer tell nothing of it."""
 
+NEARLY_ALL = 0.95
+"""From this share of the texts on, one answer leaves the others unseen."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Health:
@@ -54,8 +57,10 @@ class Health:
     p_dealt: float | None = None
     tellable: bool = True
     """Whether answers that are all right would have shown more than chance."""
-    only_label: str = ""
-    """What it answers to every text, if that is always the same."""
+    usual_label: str = ""
+    """What it answers to all texts, or to nearly all; else empty."""
+    usual_texts: int = 0
+    """To how many it does."""
     order: tuple[str, ...] = ()
     """The labels in an order under which the same answers are far oftener right; else empty."""
     order_accuracy: float | None = None
@@ -75,6 +80,8 @@ class Health:
     """How far answers move on average when every word is hidden; None in older runs."""
     length_auc: float = 0.5
     """How well the length of a text tells its answer, for the answer that it tells best."""
+    by_words: bool = False
+    """Whether hiding marked words changes answers that hiding as many others leaves as they are."""
 
     @property
     def still(self) -> bool:
@@ -82,6 +89,20 @@ class Health:
         if self.moved is None or self.moved >= STILL:
             return False
         return self.moved < ROUNDING or self.p_dealt is None or self.p_dealt > LEVEL
+
+    @property
+    def one_sided(self) -> bool:
+        """Whether these texts, by their one answer, hide what another would hang on; no text
+        helps a model that moves by rounding errors only."""
+        if not self.usual_label or (self.moved is not None and self.moved < ROUNDING):
+            return False
+        return self.still or self._no_better
+
+    @property
+    def _no_better(self) -> bool:
+        if self.accuracy is None or self.dealt is None or not self.tellable:
+            return False
+        return self.accuracy <= self.dealt
 
     @property
     def summary(self) -> str:
@@ -121,20 +142,24 @@ class Health:
                 f"{self.accuracy:.3f} of the texts; in the other order, on "
                 f"{self.order_accuracy:.3f})"
             )
+        if self.one_sided:
+            others = self.texts - self.usual_texts
+            if not others:
+                return (
+                    f"it answers {self.usual_label} to each of the {self.texts} texts, so nothing "
+                    "shows what makes it answer otherwise"
+                )
+            return (
+                f"it answers {self.usual_label} to {self.usual_texts} of the {self.texts} texts, "
+                f"and the other {others} do not show what makes it answer otherwise"
+            )
         if self.still:
             return (
                 f"hiding every word moves its answers by {_small(self.moved or 0.0)} on average, "
                 "and nothing shows that they hang on words"
             )
-        if self.accuracy is None or self.dealt is None or not self.tellable:
+        if not self._no_better:
             return ""
-        if self.accuracy > self.dealt:
-            return ""
-        if self.only_label:
-            return (
-                f"it answers {self.only_label} to each of the {self.texts} texts, which is right "
-                f"on {self.accuracy:.3f} of them and takes no reading"
-            )
         return (
             f"it is right on {self.accuracy:.3f} of {self.texts} texts, no oftener than its "
             f"answers would be if they were dealt out at random ({self.dealt:.3f})"
@@ -146,8 +171,14 @@ class Health:
         if self.order:
             return (
                 f"{self.wrong}. If that is so, say --labels "
-                f"{shlex.quote(','.join(self.order))} (labels=… in "
+                f"{shlex.quote(written_labels(self.order))} (labels=… in "
                 "Python) and audit again"
+            )
+        if self.one_sided:
+            return (
+                f"{self.wrong}. Bring texts that it answers otherwise, or move its threshold so "
+                "that it does; if it never does, check that it is trained and that it gets the "
+                "texts as it was trained on them"
             )
         if self.still:
             return (
@@ -175,10 +206,10 @@ class Health:
             )
         if self.moved is not None and self.moved < STILL:
             found.append(
-                f"its answers are never far from even (hiding every word moves them by "
-                f"{_small(self.moved)}): read the order of scores, not their size"
+                f"hiding every word moves its answers by {_small(self.moved)} only: read the order "
+                "of scores, not their size"
             )
-        if self.length_auc >= BY_LENGTH:
+        if self.length_auc >= BY_LENGTH and not self.by_words:
             found.append(goes_by_length(self.length_auc))
         for label, count in self.rare:
             texts = "text is" if count == 1 else "texts are"
@@ -233,7 +264,14 @@ def health(run: Run, model: str) -> Health:
         if len(blanks)
         else "",
     )
-    if not len(ids) or UNLABELLED in run.labels:
+    if not len(ids):
+        return found
+    counts = np.bincount(said)
+    if counts.max() >= NEARLY_ALL * len(said):
+        found = replace(
+            found, usual_label=labels[int(counts.argmax())], usual_texts=int(counts.max())
+        )
+    if UNLABELLED in run.labels:
         return found
     family = run.families()
     return judged(found, gold, said, labels, [family.get(name, name) for name in ids])
@@ -262,7 +300,6 @@ def judged(
         dealt=dealt,
         p_dealt=p,
         tellable=chance_of_all_right(counts) <= LEVEL,
-        only_label=labels[int(said[0])] if (said == said[0]).all() else "",
         order=tuple(labels[i] for i in order),
         order_accuracy=order_accuracy,
     )

@@ -90,7 +90,7 @@ class Standing:
     share: bool = False
     """Whether its mean is a share of texts."""
     blunt: str = ""
-    """Where random words do nearly what the best found do: both figures; else empty."""
+    """Where random words do nearly what the best found do: what both do; else empty."""
 
     @property
     def chance(self) -> Entry | None:
@@ -148,13 +148,17 @@ def _with_blunt(found: list[Standing], run: Run) -> list[Standing]:
         chance = s.chance
         if s.better != "higher" or s.ceiling is None or chance is None:
             continue
-        if not s.headline:
-            # of short texts a few random words are most of the words
-            first = run.asked["metrics"][s.metric]["settings"].get("first", math.inf)
-            if not s.share or run.median_words() < 2 * first:
-                continue
+        first = run.asked["metrics"][s.metric]["settings"].get("first", math.inf)
+        # of short texts a few random words are most of the words
+        if not s.headline and (not s.share or run.median_words() < 2 * first):
+            continue
         if s.ceiling > LEAST_EFFECT and chance.on_searched >= BLUNT * s.ceiling:
-            told[s.model, s.where] = f"{chance.on_searched:.3f} against {s.ceiling:.3f}"
+            told[s.model, s.where] = f"on {s.searched} texts searched, " + (
+                f"{s.name.replace('_', ' ')} {chance.on_searched:.3f} against {s.ceiling:.3f}"
+                if s.headline
+                else f"{first} random words {s.where} change {100 * chance.on_searched:.0f} % of "
+                f"the answers, the best {first} {100 * s.ceiling:.0f} %"
+            )
     return [replace(s, blunt=told.get((s.model, s.where), "")) if s.where else s for s in found]
 
 

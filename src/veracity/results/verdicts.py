@@ -39,27 +39,36 @@ class Verdict:
     close: str = ""
     """Who gains almost as much all the same, and how much of it."""
     quality: str = "faithfulness"
+    more_texts: bool = False
+    """Whether more texts could tell what these do not."""
 
 
 Costs = Mapping[tuple[str, str], Cost]
 
 
 def verdicts(
-    found: Sequence[Standing], state: Health | None = None, costs: Costs | None = None
+    found: Sequence[Standing],
+    state: Health | None = None,
+    costs: Costs | None = None,
+    *,
+    preferred: str = "",
 ) -> list[Verdict]:
-    """One verdict per model and purpose, over the headline quantities of its tests."""
+    """One verdict per model and purpose, over the headline quantities of its tests; of methods that
+    tie in all of them the preferred one is named."""
     groups: dict[tuple[str, str], list[Standing]] = {}
     for s in found:
         if s.headline:
             groups.setdefault((s.model, s.purpose), []).append(s)
-    return [_verdict(tests, state, costs or {}) for tests in groups.values()]
+    return [_verdict(tests, state, costs or {}, preferred) for tests in groups.values()]
 
 
-def _verdict(tests: Sequence[Standing], state: Health | None, costs: Costs) -> Verdict:
+def _verdict(
+    tests: Sequence[Standing], state: Health | None, costs: Costs, preferred: str
+) -> Verdict:
     first = tests[0]
     scored = _distinct([s for s in tests if s.best is not None])
 
-    def none(why: str) -> Verdict:
+    def none(why: str, *, more_texts: bool = False) -> Verdict:
         metrics = tuple(s.metric for s in tests)
         sentence = f"To {first.purpose}, {why}"
         return Verdict(
@@ -68,6 +77,7 @@ def _verdict(tests: Sequence[Standing], state: Health | None, costs: Costs) -> V
             metrics=metrics,
             name=first.name,
             sentence=sentence,
+            more_texts=more_texts,
         )
 
     if not scored:
@@ -76,14 +86,15 @@ def _verdict(tests: Sequence[Standing], state: Health | None, costs: Costs) -> V
         return none(f"no method is recommended: {state.wrong}.")
     telling = [s for s in scored if able(s)]
     if not telling:
-        return none(_chance_sentence(scored))
+        why, more_texts = _chance_sentence(scored)
+        return none(why, more_texts=more_texts)
     blunt = next((s for s in telling if s.blunt), None)
     if blunt is not None and all(s.blunt for s in telling):
         return none(
             "no method is recommended: which words are hidden hardly matters to this model. "
-            f"Random ones do what the best that a search found do ({blunt.blunt}), so it seems to "
-            "go by how many words there are, or by what is no word. Do not show words; look at "
-            "the model."
+            f"Random ones do nearly what the best that a search found do ({blunt.blunt}), so it "
+            "seems to go by how many words there are, or by what is no word. Do not show words; "
+            "look at the model."
         )
     leaders = [_leaders(s) for s in telling]
     common = set.intersection(*leaders)
@@ -91,7 +102,7 @@ def _verdict(tests: Sequence[Standing], state: Health | None, costs: Costs) -> V
     # best or tied in all tests; else what beats chance in all; else what leads in some
     candidates = common or everywhere or set.union(*leaders)
     use = min(
-        candidates,
+        {preferred} & common or candidates,
         key=lambda m: (-_mean_gain(telling, m), questions_per_text(m, first.model, costs), m),
     )
     tied = tuple(m for m in _in_order(telling, common) if m != use)
@@ -165,8 +176,9 @@ def _mean_gain(tests: Sequence[Standing], method: str) -> float:
     return round(sum(gains) / len(gains), 2)
 
 
-def _chance_sentence(tests: Sequence[Standing]) -> str:
-    """Why no method is told from chance: too few texts, or no difference."""
+def _chance_sentence(tests: Sequence[Standing]) -> tuple[str, bool]:
+    """Why no method is told from chance, too few texts or no difference, and whether more texts
+    could tell."""
     best = next(s.best for s in tests if s.best is not None)
     few = [s for s in tests if s.best is not None and not s.best.could_beat_chance]
     if few:
@@ -176,26 +188,27 @@ def _chance_sentence(tests: Sequence[Standing]) -> str:
                 "no method is recommended: every method scores as random scores do on all "
                 f"{best.n} texts, so it makes no difference which words are hidden. More texts "
                 "will not help; look at the model."
-            )
+            ), False
         if best.n >= texts_needed(k):
             return (
                 f"nothing can be said: {best.method}, the best, scores otherwise than random "
-                f"scores on {best.off_chance} of {best.n} texts only, and {k} comparisons need "
-                f"{texts_needed(k)} such texts. Give more texts, and longer ones{_ahead(few[0])}."
-            )
+                f"scores on {best.off_chance} of {best.n} texts only, and {k} "
+                f"{'comparisons need' if k > 1 else 'comparison needs'} {texts_needed(k)} such "
+                f"texts. Give more texts, and longer ones{_ahead(few[0])}."
+            ), True
         many = f"{best.n} text{'s are' if best.n != 1 else ' is'}"
         scored = f" that could be scored (of {best.n + best.undefined})" if best.undefined else ""
         return (
-            f"{many} too few{scored} for {k} comparisons with random scores: no result, however "
-            f"clear, could be told from luck. Give at least {texts_needed(k)} "
+            f"{many} too few{scored} for {k} comparison{'s' * (k > 1)} with random scores: no "
+            f"result, however clear, could be told from luck. Give at least {texts_needed(k)} "
             + ("such texts" if scored else "texts")
             + _ahead(few[0])
             + "."
-        )
+        ), True
     return (
-        f"no method beats random scores: the best, {best.method}, reaches {_interval(best)}, which "
-        "chance could also give."
-    )
+        f"no method is shown to beat random scores: the best, {best.method}, reaches "
+        f"{_interval(best)}, which chance could also give. More texts may tell."
+    ), True
 
 
 def _ahead(s: Standing) -> str:
