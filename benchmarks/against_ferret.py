@@ -22,9 +22,9 @@ from setting import Row
 from veracity.core.examples import Example
 from veracity.core.inputs import FloatArray, Text
 from veracity.core.metrics import Case
-from veracity.engine.asking import probabilities
-from veracity.engine.memory import Memory, remembering
-from veracity.engine.tally import counting
+from veracity.engine.cache import AnswerCache, caching
+from veracity.engine.call_counter import count_calls
+from veracity.engine.inference import probabilities
 from veracity.metrics import metrics
 
 HERE = Path(__file__).resolve().parent
@@ -107,8 +107,8 @@ def six(quick: bool) -> list[dict[str, Any]]:
     }
     specs = (*SAMPLED, *REST)
     setting.explain(model, texts[:1], targets[:1], specs[0])
-    memory = Memory()
-    with counting() as asked, remembering(memory):
+    memory = AnswerCache()
+    with count_calls() as asked, caching(memory):
         times, found = zip(
             *(
                 setting.timed(lambda: setting.explain(model, texts, targets, spec))  # noqa: B023
@@ -130,7 +130,7 @@ def six(quick: bool) -> list[dict[str, Any]]:
     }
     # its SHAP draws nothing, which no sampling can match: the limit of its LIME serves for both
     steady = max(own_spread.values()) <= spread["lime"]
-    with remembering(memory):
+    with caching(memory):
         judged_s, judged = setting.timed(lambda: _judged(model, chosen, found))
     agreement = {
         theirs["methods"][place]: setting.rank_agreement(
@@ -252,7 +252,7 @@ def erasure(quick: bool) -> list[dict[str, Any]]:
     ]
     metric = metrics.make(ERASURE)
     metric.score(cases[:1])
-    with counting() as asked:
+    with count_calls() as asked:
         ours_s, ours = setting.timed(lambda: metric.score(cases))
     given = [
         [_to_pieces(model, text, explained[i].scores) for explained in found]

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from setting import SEED, Row
-from veracity.data import load_data, sampled
+from veracity.data.loading import load_data
+from veracity.data.splits import sampled
 from veracity.truths._covering import ROUNDING, covered, highs
 from veracity.truths._programme import as_cover
 from veracity.truths.integer_program import IntegerProgram

@@ -24,7 +24,7 @@ from veracity.core.attributions import Attribution
 from veracity.core.examples import Example
 from veracity.core.inputs import FloatArray
 from veracity.core.metrics import Case
-from veracity.engine.asking import probabilities
+from veracity.engine.inference import probabilities
 from veracity.metrics import metrics
 from veracity.models.vocabulary import UNKNOWN_ID
 

@@ -21,7 +21,7 @@ import plots
 import setting
 from setting import Row
 from veracity.core.inputs import MASK_WORD, BoolArray, FloatArray, Hiding, Text
-from veracity.engine.asking import masked_probabilities
+from veracity.engine.inference import masked_probabilities
 from veracity.models.vocabulary import UNKNOWN_ID
 
 SAMPLES = 2048

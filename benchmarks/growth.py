@@ -27,7 +27,7 @@ from veracity.core.attributions import Attribution
 from veracity.core.examples import Dataset, Example
 from veracity.core.inputs import Text
 from veracity.core.metrics import Case
-from veracity.engine.asking import probabilities
+from veracity.engine.inference import probabilities
 from veracity.metrics import metrics
 from veracity.models.architectures import architectures
 

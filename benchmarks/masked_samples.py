@@ -9,7 +9,7 @@ import numpy as np
 import setting
 from setting import Row
 from veracity.core.inputs import BoolArray, Hiding, IntArray, Text
-from veracity.engine.asking import masked_probabilities
+from veracity.engine.inference import masked_probabilities
 from veracity.models.vocabulary import UNKNOWN_ID
 
 WORDS = 20

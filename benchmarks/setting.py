@@ -15,12 +15,13 @@ import numpy as np
 from veracity.core.attributions import Attribution
 from veracity.core.examples import Dataset, Example
 from veracity.core.inputs import FloatArray, IntArray, Text
-from veracity.data import Splits, load_data, sampled, split
-from veracity.engine.asking import probabilities
+from veracity.data.loading import load_data
+from veracity.data.splits import Splits, sampled, split
+from veracity.engine.inference import probabilities
 from veracity.engine.seeds import generator
 from veracity.explainers import explainers
-from veracity.models import RECORD, load_model, save_model
 from veracity.models.architectures import architectures
+from veracity.models.loading import RECORD, load_model, save_model
 
 MODELS = Path(__file__).parent / "models"
 RESULTS = Path(__file__).parent / "results"

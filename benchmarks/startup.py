@@ -45,8 +45,9 @@ def _best(command: list[str], times: int) -> float:
 
 
 def large_audit(quick: bool) -> list[dict[str, Any]]:
-    from veracity.auditing import audit
-    from veracity.data import load_data, split
+    from veracity.auditing.audit import audit
+    from veracity.data.loading import load_data
+    from veracity.data.splits import split
     from veracity.models.architectures import architectures
     from veracity.models.training import train
 

@@ -23,11 +23,6 @@ from typing import Any
 
 import numpy as np
 
-from veracity.auditing import suspects
-from veracity.auditing.judging import Judged, Weighed, judged, limited, weighed
-from veracity.auditing.looks import CAPITALS, CASING, INITIAL, SIGN, WORD, Looks, Words
-from veracity.auditing.meaning import LabelNames, Meaning
-from veracity.auditing.topics import topics_of
 from veracity.changes import changed
 from veracity.changes._planting import Planting
 from veracity.changes.casing import Casing
@@ -37,14 +32,34 @@ from veracity.changes.swap import Swap
 from veracity.core.changes import PLANTED
 from veracity.core.examples import Dataset
 from veracity.core.inputs import FloatArray, Text
-from veracity.data import load_data, sampled, split
-from veracity.engine.asking import probabilities
+from veracity.data.loading import load_data
+from veracity.data.splits import sampled, split
+from veracity.engine.inference import probabilities
 from veracity.engine.seeds import generator
 from veracity.explainers import explainers
 from veracity.models.architectures import architectures
 from veracity.models.embeddings import vectors_for
 from veracity.models.training import train
 from veracity.results.statistics import wilson
+from veracity.suspects import suspects
+from veracity.suspects.candidates import (
+    CAPITALS,
+    CASING,
+    INITIAL,
+    SIGN,
+    WORD,
+    Candidates,
+    WordTable,
+)
+from veracity.suspects.expectation import LabelNames, MeaningVectors
+from veracity.suspects.scoring import (
+    CandidateScores,
+    CandidateWeights,
+    limited,
+    score_candidates,
+    weigh_candidates,
+)
+from veracity.suspects.topics import topics_of
 
 RESULTS = Path(__file__).parent / "results"
 CELLS = RESULTS / "power"
@@ -195,12 +210,12 @@ def run(cell: Cell) -> dict[str, Any]:
     trained = train(architecture, parts.train, parts.validation, training=training)
     between = time.perf_counter()
     looked = sampled(data, suspects.TEXTS, seed=cell.seed)
-    looks = Looks.of(Words.of([e.input for e in looked]), least=suspects.LEAST_TEXTS)
+    looks = Candidates.of(WordTable.of([e.input for e in looked]), least=suspects.LEAST_TEXTS)
     explainer = explainers.make(suspects.usual_method(trained.model))
     (scores,) = suspects.explained(trained.model, looked, explainer, [1], seed=cell.seed)
     gold = np.array([e.label for e in looked])
     worth = None if change is None else gained(cell, change, trained.model)
-    table = weighed(looks, scores, gold == 1)
+    table = weigh_candidates(looks, scores, gold == 1)
     _store(cell.path, table, worth, tried(cell, trained.model, looked, looks, scores, table))
     return {
         "accuracy": trained.best.validation_accuracy,
@@ -211,11 +226,16 @@ def run(cell: Cell) -> dict[str, Any]:
 
 
 def tried(
-    cell: Cell, model: Any, data: Dataset, looks: Looks, scores: FloatArray, table: Weighed
+    cell: Cell,
+    model: Any,
+    data: Dataset,
+    looks: Candidates,
+    scores: FloatArray,
+    table: CandidateWeights,
 ) -> FloatArray:
     """What every look that stands out does to answers; infinite for the others. → (looks,)"""
-    meaning = Meaning.from_vectors(table.forms, dict(_vectors()))
-    verdict = judged(table, meaning)
+    meaning = MeaningVectors.from_vectors(table.forms, dict(_vectors()))
+    verdict = score_candidates(table, meaning)
     evidence = suspects.Evidence(
         model, data, looks, meaning, probabilities(model, [e.input for e in data]),
         np.array([e.label for e in data]), topics_of(looks.words, 1, seed=cell.seed),
@@ -247,7 +267,7 @@ def gained(cell: Cell, change: Planting, model: Any) -> float:
     return right[0] - right[1]
 
 
-def _store(path: Path, table: Weighed, worth: float | None, effects: FloatArray) -> None:
+def _store(path: Path, table: CandidateWeights, worth: float | None, effects: FloatArray) -> None:
     content: dict[str, Any] = {k: v for k, v in asdict(table).items() if k != "parts"}
     content["gained"] = np.nan if worth is None else worth
     content["effects"] = effects
@@ -274,14 +294,14 @@ NUMBERS = (
 )
 
 
-def stored(path: Path) -> tuple[Weighed, float, FloatArray]:
+def stored(path: Path) -> tuple[CandidateWeights, float, FloatArray]:
     """What a model's words weigh, what the cue was worth to it, and what looks do to answers."""
     with np.load(path, allow_pickle=False) as content:
         c = {k: content[k] for k in content.files}
     texts: dict[str, Any] = {k: tuple(c[k].tolist()) for k in ("forms", "kinds", "names")}
     parts = tuple(tuple(map(int, p.split())) for p in c["parts"].tolist())
     numbers: dict[str, Any] = {k: c[k] for k in NUMBERS}
-    table = Weighed(
+    table = CandidateWeights(
         **texts,
         parts=parts,
         **numbers,
@@ -310,7 +330,7 @@ class Outcome:
     """Ours: everything that was found."""
 
 
-def outcome(cell: Cell, table: Weighed, verdict: Judged, worth: float) -> Outcome:
+def outcome(cell: Cell, table: CandidateWeights, verdict: CandidateScores, worth: float) -> Outcome:
     """Ours, and two plain baselines on words alone."""
     words = table.of_kind(WORD, SIGN)
     sizes = {
@@ -335,7 +355,7 @@ def outcome(cell: Cell, table: Weighed, verdict: Judged, worth: float) -> Outcom
     )
 
 
-def _is_cue(cell: Cell, table: Weighed, look: int) -> bool:
+def _is_cue(cell: Cell, table: CandidateWeights, look: int) -> bool:
     """The cue itself, a part of a cue of several words, or a phrase or habit that contains it."""
     if cell.kind == "clean":
         return False
@@ -581,7 +601,7 @@ def judge(cells: Sequence[Cell]) -> list[Outcome]:
     for cell in cells:
         if cell.path.exists():
             weights, worth, effects = stored(cell.path)
-            verdict = judged(weights, Meaning.from_vectors(weights.forms, known))
+            verdict = score_candidates(weights, MeaningVectors.from_vectors(weights.forms, known))
             verdict = limited(verdict, effects, texts=weights.total, looks=len(effects))
             found.append(outcome(cell, weights, verdict, worth))
     return found

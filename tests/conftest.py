@@ -12,7 +12,8 @@ import pytest
 
 from veracity.core.examples import Dataset
 from veracity.core.inputs import FloatArray, Text
-from veracity.data import Splits, load_data, sampled, split
+from veracity.data.loading import load_data
+from veracity.data.splits import Splits, sampled, split
 from veracity.data.words import read_text
 
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -146,8 +147,8 @@ def minilm_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The packaged encoder, fine-tuned a little on real reviews, saved as a folder."""
     from dataclasses import replace
 
-    from veracity.models import save_model
     from veracity.models.architectures import architectures
+    from veracity.models.loading import save_model
     from veracity.models.training import train
 
     parts = split(sampled(load_data("rotten_tomatoes"), 250))
@@ -168,7 +169,7 @@ def reviews() -> Dataset:
 @pytest.fixture(scope="session")
 def again(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A small dry run of a model that sees words but not capitals, as often as it is called."""
-    from veracity.auditing.dryrun import dryrun
+    from veracity.experiments.dryrun import dryrun
     from veracity.models.architecture import Training
 
     folder = tmp_path_factory.mktemp("dry") / "run"

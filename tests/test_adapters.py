@@ -22,10 +22,10 @@ from sklearn.svm import LinearSVC
 from veracity.core.classifiers import Classifier
 from veracity.core.errors import ModelError
 from veracity.core.inputs import Hiding, Text
-from veracity.engine.asking import masked_probabilities
-from veracity.models import load_model
+from veracity.engine.inference import masked_probabilities
 from veracity.models.adapters.callables import CallableClassifier, load_callable
 from veracity.models.adapters.sklearn_pipelines import SklearnClassifier, load_pickled
+from veracity.models.loading import load_model
 
 SOURCE = """
 import numpy as np

@@ -19,6 +19,8 @@ ORDER = (
     "metrics",
     "results",
     "auditing",
+    "suspects",
+    "experiments",
     "recipes",
     "studies",
     "reports",

@@ -15,8 +15,11 @@ from veracity.changes._attack import PATTERN, Attack
 from veracity.changes._editing import NEW, replaced, without
 from veracity.core.errors import DataError, PluginError
 from veracity.core.examples import Dataset, Example
-from veracity.data import describe, load_data, read_text, split, validate, write_records
 from veracity.data.lexicon import own_lexicon, read_lexicon
+from veracity.data.loading import describe, load_data, validate
+from veracity.data.records import write_records
+from veracity.data.splits import split
+from veracity.data.words import read_text
 
 ATTACKS = [n for n in changes.names() if issubclass(changes.get(n), Attack)]
 ENGLISH = "The film is really good and charming."

@@ -16,14 +16,13 @@ from hypothesis import strategies as st
 import veracity
 from commands import run_command
 from conftest import words
-from veracity.auditing import audit
+from veracity.auditing.audit import audit
 from veracity.core.classifiers import Attentive
 from veracity.core.errors import ModelError, PluginError
 from veracity.core.examples import Dataset, Example
 from veracity.core.inputs import FloatArray, Hiding, Text
-from veracity.data import Splits
+from veracity.data.splits import Splits
 from veracity.engine.gradients import evaluating
-from veracity.models import load_model
 from veracity.models.architectures.hierarchical_attention import (
     ENDS,
     AttentiveGru,
@@ -31,6 +30,7 @@ from veracity.models.architectures.hierarchical_attention import (
     HierarchicalNetwork,
     HierarchicalText,
 )
+from veracity.models.loading import load_model
 
 TEXTS = ("great", "the film was great . but the plot ? ! dull", "a dull film !", "好电影。不好！")
 

@@ -26,17 +26,24 @@ import pytest
 import veracity
 from commands import run_command
 from conftest import WordWeights, words
-from veracity.auditing import KNOWN_ANSWERS, audit
-from veracity.auditing.bars import Bar, check_bars, check_reachable, missed
+from veracity.auditing.audit import KNOWN_ANSWERS, audit
 from veracity.auditing.labels import fit_labels
+from veracity.auditing.thresholds import (
+    Threshold,
+    check_reachable,
+    check_thresholds,
+    missed_thresholds,
+)
 from veracity.changes import changed
 from veracity.core.errors import DataError, ModelError, PluginError, RunError
 from veracity.core.examples import Dataset, Example
 from veracity.core.files import sole_writer
 from veracity.core.inputs import FloatArray
-from veracity.data import Splits, load_data, split, write_records
-from veracity.models import model_name, save_model
+from veracity.data.loading import load_data
+from veracity.data.records import write_records
+from veracity.data.splits import Splits, split
 from veracity.models.adapters.callables import CallableClassifier
+from veracity.models.loading import model_name, save_model
 from veracity.reports.html import build_report
 from veracity.results.run import AUDIT, Run
 
@@ -381,32 +388,36 @@ def test_everything_means_what_is_possible(cnn: Any, small: Dataset, tmp_path: P
 
 def test_bars(bag: WordWeights, small: Dataset, tmp_path: Path) -> None:
     found = audit(bag, small, "occlusion, random_scores", "erasure", out=tmp_path / "r")
-    assert missed(found.standings, [Bar.parse("erasure.compactness=-1")]) == []
-    (sentence,) = missed(found.standings, [Bar.parse("erasure.compactness=0.99")])
+    assert missed_thresholds(found.standings, [Threshold.parse("erasure.compactness=-1")]) == []
+    (sentence,) = missed_thresholds(found.standings, [Threshold.parse("erasure.compactness=0.99")])
     assert "at least 0.99" in sentence
-    (sentence,) = missed(found.standings, [Bar.parse("random_scores:erasure.sufficiency=-0.5")])
+    (sentence,) = missed_thresholds(
+        found.standings, [Threshold.parse("random_scores:erasure.sufficiency=-0.5")]
+    )
     assert "at most -0.5" in sentence
     assert "random_scores" in sentence
     for text in ("erasure", "erasure.compactness", "=0.2", "erasure.compactness=high", "a.b=nan"):
         with pytest.raises(PluginError, match="cannot read the bar"):
-            Bar.parse(text)
+            Threshold.parse(text)
     with pytest.raises(PluginError, match=r"no quantity erasure\.compact"):
-        missed(found.standings, [Bar.parse("erasure.compact=0.2")])
+        missed_thresholds(found.standings, [Threshold.parse("erasure.compact=0.2")])
     with pytest.raises(PluginError, match="no method 'lime'"):
-        missed(found.standings, [Bar.parse("lime:erasure.compactness=0.2")])
+        missed_thresholds(found.standings, [Threshold.parse("lime:erasure.compactness=0.2")])
     # accuracy is of the model, and stands in no standing
     summaries = found.run.summaries()
     accuracy = summaries["WordWeights"][""]["accuracy"]["accuracy"]
     for text in (f"accuracy={accuracy}", "accuracy.macro_f1=0", "accuracy.recall_of_positive=0"):
-        assert missed(found.standings, [Bar.parse(text)], summaries) == []
-    (sentence,) = missed(found.standings, [Bar.parse("accuracy.accuracy=1.0")], summaries)
+        assert missed_thresholds(found.standings, [Threshold.parse(text)], summaries) == []
+    (sentence,) = missed_thresholds(
+        found.standings, [Threshold.parse("accuracy.accuracy=1.0")], summaries
+    )
     assert sentence.startswith("WordWeights: expected accuracy.accuracy of at least 1, the model")
 
 
 def test_impossible_bars_are_told_before_the_audit(bag: WordWeights, small: Dataset) -> None:
     def check(text: str, data: Dataset = small, metrics: list[str] | None = None) -> None:
-        bars = [Bar.parse(text)]
-        check_bars(bars, metrics or [])
+        bars = [Threshold.parse(text)]
+        check_thresholds(bars, metrics or [])
         check_reachable(bars, data, {"bag": bag}, metrics or [])
 
     for text in ("accuracy=0.8", "occlusion:erasure.compactness=0.1", "feature_overlap.f1=0.2"):
@@ -669,7 +680,7 @@ def test_python_in_few_lines(cnn: Any, tmp_path: Path, monkeypatch: Any) -> None
 
 
 def test_splits_of_the_demo_data_do_not_leak() -> None:
-    from veracity.data import leaks
+    from veracity.data.splits import leaks
 
     assert leaks(split(load_data("rotten_tomatoes(limit=2000)"))) == []
 

@@ -10,9 +10,9 @@ import pytest
 
 from veracity.core.errors import DataError
 from veracity.core.inputs import BoolArray, FloatArray, Hiding, Text
-from veracity.engine import asking, memory
-from veracity.engine.asking import masked_probabilities
-from veracity.engine.memory import remembering
+from veracity.engine import cache, inference
+from veracity.engine.cache import caching
+from veracity.engine.inference import masked_probabilities
 from veracity.engine.seeds import generator
 from veracity.explainers import explainers
 from veracity.explainers.occlusion import all_but_one
@@ -65,7 +65,7 @@ PERMUTED = "shap(samples=60, form=permutation)"
 def test_blocks_change_no_answer(monkeypatch: pytest.MonkeyPatch, spec: str) -> None:
     texts = [text(n) for n in (3, 30, 1, 17)]
     whole = explained(Masking(), spec, texts)
-    monkeypatch.setattr(asking, "CELLS_AT_ONCE", 100)
+    monkeypatch.setattr(inference, "CELLS_AT_ONCE", 100)
     model = Masking()
     for before, after in zip(whole, explained(model, spec, texts), strict=True):
         np.testing.assert_array_equal(before, after)
@@ -77,7 +77,7 @@ def test_blocks_change_no_answer(monkeypatch: pytest.MonkeyPatch, spec: str) -> 
 def test_a_long_text_is_never_masked_all_at_once(
     monkeypatch: pytest.MonkeyPatch, spec: str
 ) -> None:
-    monkeypatch.setattr(asking, "CELLS_AT_ONCE", 2**16)
+    monkeypatch.setattr(inference, "CELLS_AT_ONCE", 2**16)
     model = Masking()
     explained(model, spec, [text(900)])
     assert sum(model.cells) >= 900 * 900
@@ -85,7 +85,7 @@ def test_a_long_text_is_never_masked_all_at_once(
 
 
 def test_few_words_are_spelt_out_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "SPELT_AT_ONCE", 1000)
+    monkeypatch.setattr(inference, "SPELT_AT_ONCE", 1000)
     model = Watched()
     (found,) = masked_probabilities(model, [text(90)], [all_but_one(np.arange(90))], Hiding.DELETE)
     np.testing.assert_allclose(found[:, 1], [0.09, *[0.089] * 90])
@@ -93,9 +93,9 @@ def test_few_words_are_spelt_out_at_a_time(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_the_memory_is_bounded_by_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "MOST_WORDS", 1000)
+    monkeypatch.setattr(cache, "MOST_WORDS", 1000)
     model = CallableClassifier(lambda texts: [[0.5, 0.5] for _ in texts], ["a", "b"])
-    with remembering() as kept:
+    with caching() as kept:
         masked_probabilities(model, [text(90)], [all_but_one(np.arange(90))], Hiding.DELETE)
         assert 900 < sum(t.n_features for _, t in kept.answers) == kept.words <= 1000  # type: ignore[attr-defined]
 

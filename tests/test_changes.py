@@ -22,7 +22,9 @@ from veracity.core.changes import DECOY, MANIPULATION, ORIGINAL_LABEL, PLANTED, 
 from veracity.core.errors import DataError, PluginError
 from veracity.core.examples import Dataset, Example
 from veracity.core.inputs import Text
-from veracity.data import load_data, read_text, write_records
+from veracity.data.loading import load_data
+from veracity.data.records import write_records
+from veracity.data.words import read_text
 from veracity.metrics.attribution_mass import attribution_share
 from veracity.results.guarantees import Reliance, luck, reliance, shapley_range
 

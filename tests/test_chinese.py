@@ -23,12 +23,13 @@ from veracity.core.attributions import Attribution
 from veracity.core.errors import DataError, ModelError
 from veracity.core.examples import Dataset, Example
 from veracity.core.inputs import Text
-from veracity.data import load_data, sampled
+from veracity.data.loading import load_data
+from veracity.data.splits import sampled
 from veracity.explainers import explainers
 from veracity.metrics import metrics
-from veracity.models import load_model, save_model
 from veracity.models.architectures import architectures
 from veracity.models.encoders import Encoder
+from veracity.models.loading import load_model, save_model
 
 # on toy models the answer hardly moves, and a share of that is nothing
 pytestmark = [

@@ -16,8 +16,9 @@ from typing import Any
 import pytest
 
 from commands import run_command as run
-from veracity.data import Splits, write_records
-from veracity.models import save_model
+from veracity.data.records import write_records
+from veracity.data.splits import Splits
+from veracity.models.loading import save_model
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +51,7 @@ def test_starting_is_quick() -> None:
     bare = seconds("-c", "pass")
     assert seconds("-c", "import veracity") - bare < 0.5
     assert seconds("-m", "veracity", "--help") < 1.0
-    check = "import sys, veracity, veracity.cli; assert 'torch' not in sys.modules"
+    check = "import sys, veracity, veracity.cli.main; assert 'torch' not in sys.modules"
     seconds("-c", check)
 
 

@@ -19,8 +19,11 @@ from conftest import WordWeights
 from veracity.core.errors import DataError
 from veracity.core.examples import Dataset, Example
 from veracity.core.inputs import Text
-from veracity.data import describe, load_data, read_text, validate, write_records
-from veracity.data.construction import (
+from veracity.data.loading import describe, load_data, validate
+from veracity.data.records import write_records
+from veracity.data.sheets import Sheet, read_sheet, write_sheet
+from veracity.data.words import read_text
+from veracity.studies.construction import (
     KEPT,
     LABELLED,
     MARKED,
@@ -39,7 +42,6 @@ from veracity.data.construction import (
     sentiment_types,
     snippets,
 )
-from veracity.data.sheets import Sheet, read_sheet, write_sheet
 
 LEXICON = {"good": 1, "bad": -1}
 GOOD = {"sufficient": "3", "understandable": "3", "compact": "4"}

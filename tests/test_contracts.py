@@ -14,16 +14,18 @@ import torch
 
 import veracity
 from conftest import words
-from veracity.auditing import audit, check_ability
+from veracity.auditing.audit import audit
+from veracity.auditing.explaining import check_ability
 from veracity.core.attributions import Attribution
 from veracity.core.errors import ModelError, PluginError
 from veracity.core.examples import Dataset, Example
 from veracity.core.inputs import Text
 from veracity.core.metrics import Case
 from veracity.core.plugins import PROFILES, Registry, first_line, settings
-from veracity.data import Splits, describe, load_data, split
 from veracity.data.corpora import corpora
-from veracity.engine.tally import counting
+from veracity.data.loading import describe, load_data
+from veracity.data.splits import Splits, split
+from veracity.engine.call_counter import count_calls
 from veracity.explainers import explainers
 from veracity.metrics import metrics
 from veracity.models.architectures import architectures
@@ -181,7 +183,7 @@ def test_methods_ask_no_more_than_they_say(spec: str, cnn: Any) -> None:
     method: Any = explainers.make(spec).fitted(cnn, lesson())
     for n in LENGTHS:
         text = words(" ".join(f"word{i}" for i in range(n)))
-        with counting() as tally:
+        with count_calls() as tally:
             method.explain(cnn, [text], [1], [np.random.default_rng(n)])
         most = method.n_questions(n)
         assert tally.questions <= most
@@ -206,7 +208,7 @@ def test_metrics_ask_no_more_than_they_say(name: str, cnn: Any) -> None:
             answers,
             Attribution(text, 1, scores),
         )
-        with counting() as tally:
+        with count_calls() as tally:
             metric.score([case])
         assert tally.questions <= (metric.n_questions(n) or 0)
 

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from conftest import words
 from veracity.core.attributions import Attribution, count_from_ratio, ranking
 from veracity.core.errors import MissingExtra, PluginError
-from veracity.core.forms import from_json
 from veracity.core.inputs import MASK_WORD, Alignment, Hiding, Text
 from veracity.core.plugins import parse_spec, split_specs
+from veracity.core.schema import from_json
 from veracity.explainers import explainers
 from veracity.metrics import metrics
 

@@ -9,9 +9,11 @@ import pytest
 
 from veracity.core.errors import DataError, MissingExtra, PluginError
 from veracity.core.examples import Dataset
-from veracity.data import corpora, corpus, load_data
+from veracity.data import corpus
+from veracity.data.corpora import corpora
 from veracity.data.corpora.made_reviews import NEGATIVE, POSITIVE
 from veracity.data.corpus import Reviews
+from veracity.data.loading import load_data
 
 
 def counts(spec: str) -> tuple[int, int]:

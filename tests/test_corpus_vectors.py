@@ -10,11 +10,11 @@ import pytest
 
 from veracity.core.errors import DataError, PluginError
 from veracity.core.inputs import FloatArray
-from veracity.data import Splits
 from veracity.data.corpus_vectors import WINDOW, corpus_vectors
-from veracity.models import load_model, save_model
+from veracity.data.splits import Splits
 from veracity.models.architectures import architectures
 from veracity.models.embeddings import embedding_table, mean_norm
+from veracity.models.loading import load_model, save_model
 from veracity.models.vocabulary import PAD_ID, Vocabulary
 
 TEXTS = [[int(i) for i in np.random.default_rng(n).zipf(1.6, size=20) % 12] for n in range(40)]

@@ -14,7 +14,10 @@ import pytest
 from veracity.core.errors import DataError
 from veracity.core.examples import Dataset, Example, read_labels, written_labels
 from veracity.core.inputs import Text
-from veracity.data import Columns, describe, load_data, read_text, validate, write_records
+from veracity.data.loading import describe, load_data, validate
+from veracity.data.readers import Columns
+from veracity.data.records import write_records
+from veracity.data.words import read_text
 
 ROWS = [
     {"id": "a", "text": 'A "fine" film, really', "label": "pos"},

@@ -4,7 +4,9 @@ import pytest
 
 from veracity.core.errors import DataError
 from veracity.core.examples import Dataset, Example
-from veracity.data import Splits, leaks, load_data, read_text, sampled, split
+from veracity.data.loading import load_data
+from veracity.data.splits import Splits, leaks, sampled, split
+from veracity.data.words import read_text
 
 
 def dataset(*rows: tuple[str, int, str | None, str]) -> Dataset:

@@ -15,13 +15,15 @@ import pytest
 import veracity
 from commands import run_command
 from conftest import words
-from veracity.auditing import audit
+from veracity.auditing.audit import audit
 from veracity.core.classifiers import Classifier
 from veracity.core.errors import DataError, MissingExtra, PluginError, RunError
 from veracity.core.examples import Dataset
 from veracity.core.inputs import BoolArray, FloatArray
 from veracity.core.plugins import settings
-from veracity.data import Splits, load_data, split, write_records
+from veracity.data.loading import load_data
+from veracity.data.records import write_records
+from veracity.data.splits import Splits, split
 from veracity.engine.hits import Hits, filter_hits
 from veracity.explainers import explainers
 from veracity.explainers.decision_tree import (
@@ -36,7 +38,7 @@ from veracity.explainers.decision_tree import (
     shared,
     stands_for,
 )
-from veracity.models import load_model
+from veracity.models.loading import load_model
 from veracity.results.run import Run
 
 
@@ -285,7 +287,7 @@ def veracity_command(*arguments: str, cwd: Path) -> Any:
 
 
 def test_training_data_on_the_command_line(cnn: Any, made: Splits, tmp_path: Path) -> None:
-    from veracity.models import save_model
+    from veracity.models.loading import save_model
 
     save_model(cnn, cnn.architecture, tmp_path / "model", record={})
     corpus = "made_reviews(n=200)"

@@ -87,7 +87,7 @@ def test_pairs_are_made_as_the_chapter_says(tmp_path: Path) -> None:
     chapter = (ROOT / "docs/pairs.md").read_text("utf-8")
     from veracity.changes import changes
     from veracity.changes._attack import Attack
-    from veracity.data import formats
+    from veracity.data.formats import formats
 
     attacks = [n for n in changes.names() if issubclass(changes.get(n), Attack)]
     for name in (*attacks, *formats.names()):
@@ -185,8 +185,8 @@ def test_the_examples_do_what_they_say() -> None:
 def test_a_new_method_and_a_new_metric_are_one_file_each(
     plugins: Path, cnn: Any, made: Any, tmp_path: Path
 ) -> None:
-    from veracity.data import write_records
-    from veracity.models import save_model
+    from veracity.data.records import write_records
+    from veracity.models.loading import save_model
 
     save_model(cnn, cnn.architecture, tmp_path / "model", record={})
     write_records(made.test.select(range(8)), tmp_path / "data.jsonl")

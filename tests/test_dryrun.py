@@ -20,21 +20,19 @@ from rich.console import Console
 
 from commands import run_command
 from made_run import ATTACK
-from veracity.auditing.dryrun import (
+from veracity.core.errors import DataError, ModelError, PluginError, RunError
+from veracity.data.loading import load_data
+from veracity.data.splits import Splits
+from veracity.engine.executors import default_workers
+from veracity.experiments.dryrun import (
     ENCODER_SCALES,
     KINDS,
     SCALES,
-    Rehearsal,
-    carried_out,
-    planned,
+    DryRunResult,
+    plan_dryrun,
+    run_dryrun,
 )
-from veracity.core.errors import DataError, ModelError, PluginError, RunError
-from veracity.data import Splits, load_data
-from veracity.engine.executors import default_workers
-from veracity.models import RECORD, load_model
-from veracity.reports.dryrun import _Page, build_dryrun, write_dryrun
-from veracity.reports.terminal import print_dryrun
-from veracity.results.dryrun import (
+from veracity.experiments.dryrun_findings import (
     FILE,
     DryRun,
     Trial,
@@ -45,6 +43,9 @@ from veracity.results.dryrun import (
     remarks,
     sees,
 )
+from veracity.models.loading import RECORD, load_model
+from veracity.reports.dryrun import _Page, build_dryrun, write_dryrun
+from veracity.reports.terminal import print_dryrun
 from veracity.results.guarantees import Reliance, luck
 from veracity.results.run import Run
 from veracity.results.statistics import cluster_intervals, mean_intervals
@@ -148,7 +149,7 @@ def test_what_cannot_work_is_told_before_anything_is_trained(
     model: str, options: dict[str, Any], error: type[Exception], says: str, tmp_path: Path
 ) -> None:
     with pytest.raises(error, match=says):
-        planned(model, "made_reviews(n=60)", out=tmp_path / "d", **options)
+        plan_dryrun(model, "made_reviews(n=60)", out=tmp_path / "d", **options)
     assert not (tmp_path / "d").exists()
 
 
@@ -167,22 +168,22 @@ def test_models_come_from_specs_and_folders(encoder_folder: Path, tmp_path: Path
 
     spec = "text_cnn(size=32, dropout=0.3, filters=32)"
     _record(tmp_path / "m", spec)
-    ours = planned(tmp_path / "m", "made_reviews(n=60)")
+    ours = plan_dryrun(tmp_path / "m", "made_reviews(n=60)")
     assert ours.architecture.spec == spec
     assert ours.design.training == Training(**SETTINGS)
-    encoder = planned(encoder_folder, "made_reviews(n=60)")
+    encoder = plan_dryrun(encoder_folder, "made_reviews(n=60)")
     assert encoder.architecture.spec == f"transformer(encoder={str(encoder_folder)!r})"
     assert {cue.name for cue in encoder.cues} == set(ENCODER_SCALES["smoke"].cues)
     assert "attention" in encoder.methods and "grad_cam" not in encoder.methods
     assert ("grad_cam", "needs a model with convolutional filters") in encoder.skipped
     (tmp_path / "empty").mkdir()
     with pytest.raises(ModelError, match="has neither"):
-        planned(tmp_path / "empty", "made_reviews(n=60)")
+        plan_dryrun(tmp_path / "empty", "made_reviews(n=60)")
 
 
 def test_capitals_are_tried_with_a_model_that_sees_them_unless_told() -> None:
     def specs(model: str) -> dict[str, str]:
-        plan = planned(model, "made_reviews(n=60)", cues="word, capitals", seeds=1)
+        plan = plan_dryrun(model, "made_reviews(n=60)", cues="word, capitals", seeds=1)
         return {job.cue.name: job.architecture.spec for job in plan.jobs}
 
     free = specs("text_cnn(size=8, embeddings=random)")
@@ -194,13 +195,15 @@ def test_scales_grow_and_plans_count() -> None:
     for scales in (SCALES, ENCODER_SCALES):
         work = [len(s.cues) * len(s.strengths) * s.seeds * s.sentences for s in scales.values()]
         assert work == sorted(work) and len(set(work)) == 3
-    plan = planned("lstm(embeddings=random)", "made_reviews(n=60)", strengths=[1.0, 0.9], seeds=3)
+    plan = plan_dryrun(
+        "lstm(embeddings=random)", "made_reviews(n=60)", strengths=[1.0, 0.9], seeds=3
+    )
     assert len(plan.jobs) == len(SCALES["smoke"].cues) * 2 * 3
     assert len({job.name for job in plan.jobs}) == len(plan.jobs)
     assert default_workers(1) == 1
     # a cue with its own strength is tried at that alone
     own = "insert(marks=('so', 'thus'), strength=0.8)"
-    plan = planned("lstm(embeddings=random)", "made_reviews(n=60)", cues=["word", own], seeds=1)
+    plan = plan_dryrun("lstm(embeddings=random)", "made_reviews(n=60)", cues=["word", own], seeds=1)
     assert [j.strength for j in plan.jobs if j.cue.name == own] == [0.8]
 
 
@@ -220,7 +223,7 @@ def test_every_kind_plants_something_in_made_reviews() -> None:
 # ---- a real one -----------------------------------------------------------------------------
 
 
-def test_a_learnt_cue_is_scored_and_one_out_of_sight_is_not(rehearsal: Rehearsal) -> None:
+def test_a_learnt_cue_is_scored_and_one_out_of_sight_is_not(rehearsal: DryRunResult) -> None:
     dry, found = rehearsal.record, rehearsal.findings
     by_cue = {t.cue: t for t in dry.trials}
     assert {t.status for t in dry.trials if t.cue == "word"} == {"scored"}
@@ -235,7 +238,7 @@ def test_a_learnt_cue_is_scored_and_one_out_of_sight_is_not(rehearsal: Rehearsal
     assert not (dry.folder / "audits" / blind.name).exists()
 
 
-def test_occlusion_shows_the_word_and_chance_does_not(rehearsal: Rehearsal) -> None:
+def test_occlusion_shows_the_word_and_chance_does_not(rehearsal: DryRunResult) -> None:
     (cell,) = rehearsal.findings.cells
     assert cell.sights["occlusion"].sees == "exposes"
     assert cell.sights["random_scores"].sees != "exposes"
@@ -251,7 +254,7 @@ def test_occlusion_shows_the_word_and_chance_does_not(rehearsal: Rehearsal) -> N
     assert said in str(rehearsal)
 
 
-def test_figures_are_those_of_the_audits(rehearsal: Rehearsal) -> None:
+def test_figures_are_those_of_the_audits(rehearsal: DryRunResult) -> None:
     """Counted anew from the explanations themselves."""
     (cell,) = rehearsal.findings.cells
     seen, n = 0, 0
@@ -268,8 +271,8 @@ def test_figures_are_those_of_the_audits(rehearsal: Rehearsal) -> None:
     assert cell.sights["occlusion"].share == pytest.approx(seen / n)
 
 
-def test_models_and_audits_are_ordinary_folders(rehearsal: Rehearsal) -> None:
-    from veracity.auditing.learning import lessons_on
+def test_models_and_audits_are_ordinary_folders(rehearsal: DryRunResult) -> None:
+    from veracity.auditing.training_sets import training_sets
     from veracity.core.examples import Dataset
 
     trial = next(t for t in rehearsal.record.trials if t.status == "scored")
@@ -277,7 +280,7 @@ def test_models_and_audits_are_ordinary_folders(rehearsal: Rehearsal) -> None:
     assert (folder / RECORD).exists() and not (folder / "checkpoint").exists()
     model = load_model(folder)
     # what it was trained on can be read again, cue and all
-    lesson = lessons_on({"m": model}, None, seed=trial.seed)["m"]
+    lesson = training_sets({"m": model}, None, seed=trial.seed)["m"]
     assert isinstance(lesson, Dataset) and len(lesson) == trial.trained_on
     assert "planted" in lesson.truth_kinds
     run = Run.open(rehearsal.folder / trial.audit)
@@ -285,7 +288,7 @@ def test_models_and_audits_are_ordinary_folders(rehearsal: Rehearsal) -> None:
     assert told["forced"] and told["n"] == trial.tested_on > run.asked["dataset"]["size"]
 
 
-def test_given_again_it_makes_nothing(rehearsal: Rehearsal, again: Any) -> None:
+def test_given_again_it_makes_nothing(rehearsal: DryRunResult, again: Any) -> None:
     before = _files(rehearsal.folder)
     second = again()
     assert (second.made, second.reused) == (0, 4)
@@ -301,12 +304,12 @@ def test_given_again_it_makes_nothing(rehearsal: Rehearsal, again: Any) -> None:
 def test_not_among_other_files(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("")
     with pytest.raises(RunError, match="holds other files"):
-        planned("lstm(embeddings=random)", "made_reviews(n=60)", out=tmp_path)
-    plan = planned("lstm(embeddings=random)", "made_reviews(n=60)", out=tmp_path / "new")
+        plan_dryrun("lstm(embeddings=random)", "made_reviews(n=60)", out=tmp_path)
+    plan = plan_dryrun("lstm(embeddings=random)", "made_reviews(n=60)", out=tmp_path / "new")
     (tmp_path / "new").mkdir()
     (tmp_path / "new" / "mine.txt").write_text("")
     with pytest.raises(RunError, match="holds other files"):
-        carried_out(plan)
+        run_dryrun(plan)
 
 
 def _files(folder: Path) -> dict[str, tuple[int, int]]:
@@ -361,7 +364,7 @@ def test_kill_and_resume(tmp_path: Path) -> None:
     assert told["made"] + told["reused"] == 2
 
 
-def test_what_a_person_is_told(rehearsal: Rehearsal, tmp_path: Path) -> None:
+def test_what_a_person_is_told(rehearsal: DryRunResult, tmp_path: Path) -> None:
     bad = run_command("dryrun", "text_cn", "made_reviews(n=60)", cwd=tmp_path)
     assert bad.returncode == 2 and "did you mean 'text_cnn'" in bad.stderr
     bad = run_command(
@@ -380,11 +383,11 @@ def test_what_a_person_is_told(rehearsal: Rehearsal, tmp_path: Path) -> None:
 # ---- the page -------------------------------------------------------------------------------
 
 
-def test_the_page_is_rebuilt_without_torch(rehearsal: Rehearsal, tmp_path: Path) -> None:
+def test_the_page_is_rebuilt_without_torch(rehearsal: DryRunResult, tmp_path: Path) -> None:
     page = tmp_path / "elsewhere" / "page.html"
     code = (
         "import sys; sys.argv = ['veracity', 'report', sys.argv[1], '--out', sys.argv[2]]; "
-        "from veracity.cli import app; app(standalone_mode=False); "
+        "from veracity.cli.main import app; app(standalone_mode=False); "
         "heavy = {'torch', 'transformers', 'sklearn', 'veracity.explainers', 'veracity.metrics'}; "
         "sys.exit(str(heavy & set(sys.modules)) if heavy & set(sys.modules) else 0)"
     )
@@ -400,7 +403,7 @@ def test_the_page_is_rebuilt_without_torch(rehearsal: Rehearsal, tmp_path: Path)
     assert (page.parent / link).resolve().is_file()
 
 
-def test_the_page_says_it_all(rehearsal: Rehearsal) -> None:
+def test_the_page_says_it_all(rehearsal: DryRunResult) -> None:
     path = write_dryrun(rehearsal.record)
     assert path == rehearsal.folder / "report.html"
     page = path.read_text(encoding="utf-8")
@@ -457,7 +460,7 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
         DryRun.open(tmp_path / "nowhere")
 
 
-def test_the_page_counts_as_the_metric_does(rehearsal: Rehearsal) -> None:
+def test_the_page_counts_as_the_metric_does(rehearsal: DryRunResult) -> None:
     """Words that tie are shown perhaps, words without a score never: as scored, not as ranked."""
     profiles = tuple(replace(p, baseline=False) for p in rehearsal.findings.profiles)
     found = replace(rehearsal.findings, profiles=profiles)  # as if random scores were a method
@@ -492,7 +495,7 @@ def test_texts_of_one_model_are_no_independent_draws() -> None:
         assert standing.entries[0].n == 80
 
 
-def test_headlines_by_hand(rehearsal: Rehearsal) -> None:
+def test_headlines_by_hand(rehearsal: DryRunResult) -> None:
     """The sentences follow the counts, whatever the figures are."""
     dry, found = rehearsal.record, rehearsal.findings
     (cell,) = found.cells
@@ -517,7 +520,7 @@ def test_headlines_by_hand(rehearsal: Rehearsal) -> None:
 
 
 def test_a_model_on_other_data_is_not_taken(made: Splits, tmp_path: Path) -> None:
-    from veracity.auditing.training import trained_once
+    from veracity.experiments.training import trained_once
     from veracity.models.architecture import Training
     from veracity.models.architectures import architectures
 

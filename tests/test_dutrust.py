@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from conftest import WordWeights, words
-from veracity.auditing import audit
+from veracity.auditing.audit import audit
 from veracity.core.errors import DataError, PluginError
 from veracity.core.examples import Dataset, Example
 from veracity.core.inputs import Text
-from veracity.data import load_data, write_data
+from veracity.data.loading import load_data, write_data
 from veracity.recipes.papers import _dutrust_findings as show
 from veracity.recipes.papers import dutrust as recipe
 from veracity.recipes.papers import recipes

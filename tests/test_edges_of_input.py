@@ -19,9 +19,9 @@ from veracity.changes import changes
 from veracity.cli.showing import print_json
 from veracity.core.errors import DataError, PluginError, VeracityError
 from veracity.core.plugins import Registry
-from veracity.data import load_data
 from veracity.data.corpora import corpora
 from veracity.data.formats import formats
+from veracity.data.loading import load_data
 from veracity.data.sheets import Sheet, read_sheet, write_sheet
 from veracity.explainers import explainers
 from veracity.metrics import metrics

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import veracity
 from conftest import WordWeights, words
-from veracity.auditing import audit
+from veracity.auditing.audit import audit
 from veracity.core.attributions import Attribution, Fragment, Unit, distinct_words
 from veracity.core.errors import PluginError
 from veracity.core.examples import Dataset, Example

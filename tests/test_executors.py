@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from veracity.engine import executors
-from veracity.engine.executors import Local, cores, tell
+from veracity.engine.executors import Local, cores, report_progress
 
 
 @dataclass(frozen=True)
@@ -22,14 +22,14 @@ class Squares:
     pause: float = 0.0
 
     def __call__(self, job: int) -> int:
-        tell(f"begun {job}")
+        report_progress(f"begun {job}")
         for i in range(3000):
-            tell(i)
+            report_progress(i)
         time.sleep(self.pause)  # what comes behind a result is not heard
         if job == self.fails:
             raise ValueError(f"job {job} fails")
         (done,) = Local().map(abs, [job])  # work within work is that job's
-        tell([done])
+        report_progress([done])
         return done * done
 
 
@@ -47,7 +47,7 @@ def test_jobs_are_heard_wherever_they_work(workers: int) -> None:
     # what comes too fast from another process is left out
     assert len(counts) == 9000 if workers == 1 else len(counts) < 300
     assert executors._ear is None
-    tell("nobody listens")
+    report_progress("nobody listens")
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -23,8 +23,8 @@ from veracity.core.errors import ModelError
 from veracity.core.examples import Dataset, Example
 from veracity.core.inputs import Hiding, Text
 from veracity.explainers import explainers
-from veracity.models import load_model
 from veracity.models.encoders import silent
+from veracity.models.loading import load_model
 from veracity.models.transformers_text import showing_attention
 
 SENTENCES = ("the film was great !", "dull", "a plot so dull , and but a won !")

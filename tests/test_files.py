@@ -21,13 +21,14 @@ from commands import run_command
 from veracity import audit
 from veracity.core.errors import LimitError, ModelError, PluginError, RunError, VeracityError
 from veracity.core.files import FolderKind, check_own, parse_json, sole_writer
-from veracity.core.forms import check_form
 from veracity.core.limits import BYTES, LIMITS
-from veracity.data import Splits, load_data
-from veracity.models import load_model, save_model
+from veracity.core.schema import check_schema
+from veracity.data.loading import load_data
+from veracity.data.splits import Splits
 from veracity.models.architecture import Training
 from veracity.models.architectures import architectures
 from veracity.models.embeddings import vectors_for
+from veracity.models.loading import load_model, save_model
 from veracity.models.training import train
 from veracity.results.run import Run
 
@@ -180,7 +181,7 @@ def test_places_that_are_no_folder_of_ours(kind: str, tmp_path: Path) -> None:
 
 
 def test_training_removes_only_what_it_wrote(made: Splits, tmp_path: Path) -> None:
-    from veracity.auditing.training import trained_once
+    from veracity.experiments.training import trained_once
 
     architecture, out = architectures.make("text_cnn(size=4, filters=2)"), tmp_path / "m"
     parts = Splits(made.train.select(range(30)), *[made.test.select(range(10))] * 2)
@@ -508,7 +509,7 @@ def test_an_edited_run_gives_a_sentence(
 
 def test_forms() -> None:
     form = {"a": int, "b?": [str], "c?": {"*": float | None}}
-    check_form({"a": 1, "b": ["x"], "c": {"y": 1.0, "z": None}, "d": "ignored"}, form)
+    check_schema({"a": 1, "b": ["x"], "c": {"y": 1.0, "z": None}, "d": "ignored"}, form)
     for wrong, says in (
         ({"a": True}, "a to be int, got 'True'"),
         ({"b": []}, "an object with 'a'"),
@@ -517,7 +518,7 @@ def test_forms() -> None:
         ([], "to be an object"),
     ):
         with pytest.raises(ValueError, match=says):
-            check_form(wrong, form)
+            check_schema(wrong, form)
 
 
 def test_every_limit_stands_in_the_readme() -> None:

@@ -14,16 +14,7 @@ from rich.console import Console
 from veracity.core.errors import RunError
 from veracity.reports.charts import chart
 from veracity.reports.findings import build_findings, figure, print_findings, write_findings
-from veracity.results.findings import (
-    Cell,
-    Claim,
-    Figure,
-    Findings,
-    Points,
-    Shown,
-    Table,
-    Word,
-)
+from veracity.results.findings import Cell, Claim, Figure, Findings, Points, ShownText, Table, Word
 
 
 def some() -> Findings:
@@ -48,7 +39,7 @@ def some() -> Findings:
         ),
         (Claim("it holds", "not confirmed", "p = 0.4"),),
         (Figure("Precision", "by rate", "rate", "precision", (curve, dots)),),
-        (Shown("first", (Word("the", 0.4, "planted"), Word("<img>", 0.1))),),
+        (ShownText("first", (Word("the", 0.4, "planted"), Word("<img>", 0.1))),),
         ("a note",),
     )
 

@@ -21,8 +21,8 @@ from veracity.core.errors import ModelError, PluginError
 from veracity.core.examples import Dataset
 from veracity.core.foreign import PACKAGE
 from veracity.core.inputs import Text
-from veracity.models import load_model
 from veracity.models.adapters.callables import CallableClassifier
+from veracity.models.loading import load_model
 
 LEAVING = """
 import sys

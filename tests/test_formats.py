@@ -17,7 +17,9 @@ from conftest import SHARED, WordWeights
 from veracity.core.errors import DataError, PluginError
 from veracity.core.examples import Dataset, Example
 from veracity.core.inputs import Text
-from veracity.data import describe, formats, load_data, read_text, validate, write_data
+from veracity.data.formats import formats
+from veracity.data.loading import describe, load_data, validate, write_data
+from veracity.data.words import read_text
 
 
 def lines(path: Path, *rows: dict[str, Any]) -> Path:
@@ -218,7 +220,7 @@ def test_a_new_format_is_one_file(tmp_path: Path) -> None:
         '        return turned(table, lambda v: {"text": v["TEXT"], "label": v["LABEL"]})\n'
     )
     (tmp_path / "r.csv").write_text("TEXT,LABEL\nFINE,yes\n")
-    code = "from veracity.data import load_data; print(load_data('r.csv').examples[0].input.text)"
+    code = "import veracity; print(veracity.load_data('r.csv').examples[0].input.text)"
     environment = {**os.environ, "VERACITY_PLUGINS": str(tmp_path / "mine")}
     command = [sys.executable, "-c", code]
     said = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
@@ -427,7 +429,7 @@ def test_documents_must_be_there(tmp_path: Path) -> None:
 
 
 def test_an_audit_uses_the_rationales_of_the_file(tmp_path: Path, bag: WordWeights) -> None:
-    from veracity.auditing import audit
+    from veracity.auditing.audit import audit
 
     rows = [
         eraser(id=str(i), tokens=["the", "dull", "plot"], sentence_lengths=[3], evidence=[[1, 2]])

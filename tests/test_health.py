@@ -11,8 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from veracity.auditing import audit
-from veracity.auditing.suspects import suspects
+from veracity.auditing.audit import audit
 from veracity.core.attributions import Attribution
 from veracity.core.examples import UNLABELLED, Dataset, Example
 from veracity.core.inputs import BoolArray, FloatArray, Hiding, Text
@@ -21,6 +20,7 @@ from veracity.explainers.search import Search, best_order
 from veracity.metrics.blank import Blank
 from veracity.metrics.erasure import Erasure
 from veracity.results.health import Health, against_dealt, health, other_order
+from veracity.suspects.suspects import suspects
 
 
 class Bag:

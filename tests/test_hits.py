@@ -14,7 +14,7 @@ from conftest import words
 from veracity.core.classifiers import Convolutional, Embedded, FeatureMap
 from veracity.core.examples import Dataset, Example
 from veracity.core.inputs import Alignment, FloatArray, Text
-from veracity.data import Splits
+from veracity.data.splits import Splits
 from veracity.engine.hits import filter_hits
 from veracity.models.architectures.text_cnn import TextCnn
 

@@ -14,7 +14,8 @@ from veracity.core.errors import DataError, PluginError
 from veracity.core.examples import Dataset, Example
 from veracity.core.inputs import Text
 from veracity.core.truths import WordSets
-from veracity.data import load_data, write_records
+from veracity.data.loading import load_data
+from veracity.data.records import write_records
 from veracity.metrics.truth_agreement import agreement
 from veracity.recipes.papers import _idc_findings as show
 from veracity.recipes.papers import recipes

@@ -13,12 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from veracity.auditing import audit, explain
+from veracity.auditing.audit import audit
+from veracity.auditing.explaining import explain
 from veracity.auditing.labels import fit_labels_to
 from veracity.core.errors import DataError, PluginError
 from veracity.core.examples import Dataset
 from veracity.core.plugins import blamed_on
-from veracity.data import Columns, Splits, load_data, validate
+from veracity.data.loading import load_data, validate
+from veracity.data.readers import Columns
+from veracity.data.splits import Splits
 from veracity.explainers import explainers
 
 TOPICS = (

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from conftest import WordWeights, words
-from veracity.auditing import audit
+from veracity.auditing.audit import audit
 from veracity.core.inputs import Hiding
-from veracity.data import Splits
-from veracity.engine import memory
-from veracity.engine.asking import masked_probabilities, probabilities
-from veracity.engine.memory import Memory, remembering
+from veracity.data.splits import Splits
+from veracity.engine import cache
+from veracity.engine.cache import AnswerCache, caching
+from veracity.engine.inference import masked_probabilities, probabilities
 
 
 def test_a_question_is_put_once_while_remembered(bag: WordWeights) -> None:
@@ -23,7 +23,7 @@ def test_a_question_is_put_once_while_remembered(bag: WordWeights) -> None:
     shown = np.eye(4, dtype=bool)
     before = masked_probabilities(bag, [text], [shown], Hiding.DELETE)[0]
     bag.texts_read = 0
-    with remembering():
+    with caching():
         first = masked_probabilities(bag, [text], [shown], Hiding.DELETE)[0]
         assert bag.texts_read == 4
         again = masked_probabilities(bag, [text, text], [shown, ~shown], Hiding.DELETE)
@@ -36,7 +36,7 @@ def test_a_question_is_put_once_while_remembered(bag: WordWeights) -> None:
 
 def test_models_do_not_share_what_they_said() -> None:
     one, other = WordWeights({"great": 2.0}), WordWeights({"great": -2.0})
-    with remembering():
+    with caching():
         a, b = (probabilities(m, [words("great")])[0, 1] for m in (one, other))
     assert a == pytest.approx(1 - b)
 
@@ -44,9 +44,9 @@ def test_models_do_not_share_what_they_said() -> None:
 def test_the_oldest_answers_are_forgotten_first(
     bag: WordWeights, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(memory, "MOST_ANSWERS", 2)
+    monkeypatch.setattr(cache, "MOST_ANSWERS", 2)
     texts = [words(w) for w in ("great", "dull", "fine")]
-    with remembering() as kept:
+    with caching() as kept:
         for text in texts:
             probabilities(bag, [text])
         assert len(kept.answers) == 2
@@ -56,8 +56,8 @@ def test_the_oldest_answers_are_forgotten_first(
 
 
 def test_a_memory_travels_empty(bag: WordWeights) -> None:
-    kept = Memory()
-    with remembering(kept):
+    kept = AnswerCache()
+    with caching(kept):
         probabilities(bag, [words("great")])
     assert kept.answers
     assert not pickle.loads(pickle.dumps(kept)).answers

@@ -17,14 +17,14 @@ from veracity.core.classifiers import abilities
 from veracity.core.errors import DataError, ModelError, PluginError
 from veracity.core.examples import Dataset, Example
 from veracity.core.inputs import Hiding, Text
-from veracity.data import Splits
-from veracity.engine.asking import masked_probabilities, probabilities
-from veracity.models import load_model, save_model
+from veracity.data.splits import Splits
+from veracity.engine.inference import masked_probabilities, probabilities
 from veracity.models.architecture import Training
 from veracity.models.architectures import architectures
 from veracity.models.architectures.attention_lstm import AttentionLstm, AttentionNetwork
 from veracity.models.architectures.text_cnn import ConvolutionNetwork, TextCnn
 from veracity.models.embeddings import vectors_for
+from veracity.models.loading import load_model, save_model
 from veracity.models.training import train
 
 BUILT_IN = (

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from conftest import WordWeights
-from veracity.auditing import audit
+from veracity.auditing.audit import audit
 from veracity.auditing.jobs import Progress
 from veracity.auditing.pace import Pace
-from veracity.cli.showing import Bars, time_left
-from veracity.data import Splits
+from veracity.cli.showing import ProgressBars, time_left
+from veracity.data.splits import Splits
 
 
 def left(pace: Pace, now: float) -> tuple[float, bool]:
@@ -64,7 +64,7 @@ def test_time_as_a_person_says_it(seconds: float, more: bool, said: str) -> None
 
 def test_a_log_says_it_once_it_is_known(capsys: Any) -> None:
     def shown(progress: Sequence[Progress]) -> list[str]:
-        with Bars(quiet=False) as bars:
+        with ProgressBars(quiet=False) as bars:
             for one in progress:
                 bars.watch("audit", one)
         return [line for line in capsys.readouterr().err.splitlines() if line]

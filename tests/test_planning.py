@@ -19,15 +19,16 @@ from test_auditing import Answering, Server
 from veracity.auditing.planning import (
     ENOUGH_TEXTS,
     LEAST_TEXTS,
-    Plan,
+    AuditPlan,
     SuspectsPlan,
-    planned,
-    within,
+    plan_questions,
+    plan_within_budget,
 )
 from veracity.core.errors import BudgetSpent
 from veracity.core.examples import Dataset
 from veracity.core.inputs import Text
-from veracity.data import Splits, write_records
+from veracity.data.records import write_records
+from veracity.data.splits import Splits
 from veracity.explainers import explainers
 from veracity.metrics import metrics
 from veracity.models.adapters.callables import CallableClassifier
@@ -60,11 +61,11 @@ def url(server: Server) -> str:
     return f"http://127.0.0.1:{server.server_port}/predict"
 
 
-def chosen(budget: int, texts: Dataset, **options: Any) -> Plan:
+def chosen(budget: int, texts: Dataset, **options: Any) -> AuditPlan:
     made = [explainers.make(m) for m in METHODS]
     tests = [metrics.make(m) for m in TESTS]
     settings = {"free": frozenset({"lime", "shap"}), "spare": frozenset({"erasure(hiding=mask)"})}
-    return within(budget, texts, made, tests, **(settings | options))
+    return plan_within_budget(budget, texts, made, tests, **(settings | options))
 
 
 @pytest.mark.parametrize("methods", [["occlusion"], ["lime(samples=50)", "shap(samples=90)"]])
@@ -89,7 +90,9 @@ def test_a_plan_is_a_bound_and_a_near_one(
 
 
 def test_what_a_budget_holds(texts: Dataset) -> None:
-    everything = planned(texts, [explainers.make(m) for m in METHODS], [metrics.make("erasure")])
+    everything = plan_questions(
+        texts, [explainers.make(m) for m in METHODS], [metrics.make("erasure")]
+    )
     assert everything.second_draw
     assert everything.of == 120
     plenty = chosen(10**7, texts)
@@ -173,7 +176,7 @@ def test_a_budget_spent_on_the_way_leaves_a_partial_result(
     assert len(needed.data) < 40
     # somebody else used the same budget
     model.probabilities([Text.of_words([f"word{i}"]) for i in range(400)])
-    told: list[Plan] = []
+    told: list[AuditPlan] = []
     found = veracity.audit(
         model, texts, methods, tests, out=tmp_path / "run", tell_plan=told.append
     )
@@ -250,7 +253,7 @@ def test_suspects_fit_a_budget_and_bear_that_it_is_spent(
 def test_plans_and_data_are_printed_for_people() -> None:
     data = veracity.load_data("made_reviews(n=30)")
     assert str(data) == f"{data.name}: {len(data)} examples, labels negative, positive"
-    plan = planned(
+    plan = plan_questions(
         data, [explainers.make("occlusion")], [metrics.make("erasure")], second_draw=False
     )
     assert str(plan).splitlines()[-1] == f"together: {plan.sentence}"

@@ -11,17 +11,14 @@ import pytest
 
 from commands import run_command
 from conftest import words
-from veracity.auditing import reliance_of
-from veracity.auditing.judging import judged, weighed
-from veracity.auditing.looks import Looks, Words
-from veracity.auditing.meaning import Meaning
+from veracity.auditing.audit import reliance_of
 from veracity.changes import changed
 from veracity.core.attributions import Attribution
 from veracity.core.changes import DECOY, MANIPULATION, PLANTED
 from veracity.core.examples import Dataset, Example
 from veracity.core.inputs import FloatArray, Text
 from veracity.core.metrics import Case
-from veracity.data import load_data
+from veracity.data.loading import load_data
 from veracity.metrics import metrics
 from veracity.recipes.papers._planted_text_findings import (
     Model,
@@ -31,6 +28,9 @@ from veracity.recipes.papers._planted_text_findings import (
 )
 from veracity.results.guarantees import planted_facts, reliance, shapley_range
 from veracity.results.statistics import wilson
+from veracity.suspects.candidates import Candidates, WordTable
+from veracity.suspects.expectation import MeaningVectors
+from veracity.suspects.scoring import score_candidates, weigh_candidates
 
 
 def case(scores: list[float], planted: list[int], decoys: list[int] | None = None) -> Case:
@@ -190,9 +190,11 @@ def test_rare_labels_raise_no_alarm(labelled: int) -> None:
     for _ in range(10):
         texts = [words(" ".join(f"w{i}" for i in rng.integers(40, size=8))) for _ in range(600)]
         gold = np.arange(600) < labelled
-        looks = Looks.of(Words.of(texts), least=10)
-        table = weighed(looks, rng.normal(size=int(looks.words.lengths.sum())), gold)
-        alarms += judged(table, Meaning.from_vectors(table.forms, {})).p.min() <= 0.05
+        looks = Candidates.of(WordTable.of(texts), least=10)
+        table = weigh_candidates(looks, rng.normal(size=int(looks.words.lengths.sum())), gold)
+        alarms += (
+            score_candidates(table, MeaningVectors.from_vectors(table.forms, {})).p.min() <= 0.05
+        )
     assert alarms <= 2
 
 

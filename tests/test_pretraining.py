@@ -17,8 +17,8 @@ from conftest import small_encoder, words
 from veracity.core.errors import DataError, ModelError, RunError
 from veracity.core.examples import Dataset, Example
 from veracity.core.inputs import Alignment
-from veracity.data import write_records
 from veracity.data.lexicon import emotions, listed, mined_lexicon
+from veracity.data.records import write_records
 from veracity.models.encoders import Encoder
 from veracity.models.pretraining import Pass, Pretraining
 from veracity.models.sentiment_knowledge import (

@@ -23,10 +23,10 @@ from veracity.core.classifiers import Embedded
 from veracity.core.errors import ModelError, PluginError
 from veracity.core.examples import Dataset
 from veracity.core.inputs import Alignment, FloatArray, Text
+from veracity.engine.call_counter import count_calls
 from veracity.engine.differences import Differences
 from veracity.engine.propagation import Propagation
 from veracity.engine.relevance import LayerRule, Relevance
-from veracity.engine.tally import counting
 
 MODELS = ("cnn", "lstm", "attention_lstm", "transformer")
 SENTENCES = (
@@ -308,9 +308,9 @@ def test_neighbours_and_padding_do_not_matter(name: str, spec: str, request: Any
 def test_what_is_asked_is_counted(cnn: Any) -> None:
     texts = [words(s) for s in SENTENCES[:3]]
     for spec, passes in (("lrp", 1), ("deep_lift", 2)):
-        with counting() as plain:
+        with count_calls() as plain:
             veracity.explain(cnn, texts, "gradient", target=1)
-        with counting() as tally:
+        with count_calls() as tally:
             veracity.explain(cnn, texts, spec, target=1)
         assert tally.questions - plain.questions == 3 * (passes - 1)
 

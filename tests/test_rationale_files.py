@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-import veracity.auditing
+import veracity.auditing.audit
 import veracity.reports.html
 import veracity.reports.pairs  # noqa: F401  commands are forked from here: to load once is enough
 from commands import run_command as run
 from veracity.core.examples import Dataset
-from veracity.data import Columns, load_data, validate
+from veracity.data.loading import load_data, validate
+from veracity.data.readers import Columns
 
 MODEL = """
 labels = ["negative", "positive"]

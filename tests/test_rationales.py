@@ -22,15 +22,16 @@ from veracity.core.classifiers import Selective, abilities
 from veracity.core.errors import ModelError, PluginError
 from veracity.core.examples import Dataset, Example
 from veracity.core.inputs import FloatArray, Text
-from veracity.data import Splits, load_data, split
+from veracity.data.loading import load_data
+from veracity.data.splits import Splits, split
 from veracity.engine.relevance import LayerRule, Relevance
-from veracity.models import load_model, save_model
 from veracity.models.architecture import Training
 from veracity.models.architectures import architectures
 from veracity.models.architectures.rationale_cr import HardKuma, HardKumaNetwork, RationaleCr
 from veracity.models.architectures.rationale_rl import BernoulliNetwork, RationaleRl
+from veracity.models.loading import load_model, save_model
 from veracity.models.rationales import Gates, penalties
-from veracity.models.recurrent_convolution import Order, RecurrentConvolution, Words
+from veracity.models.recurrent_convolution import PackedOrder, RecurrentConvolution, WordInputs
 from veracity.models.training import at_snapshot, train
 
 MODELS = ("rationale_rl", "rationale_cr")
@@ -96,13 +97,13 @@ def test_ex_1_5_recurrent_convolution() -> None:
             parameter.zero_()  # so the gate is one half
         cell.word_weight[0, 1, 0] = cell.word_weight[0, 2, 1] = 1.0
         read = torch.tensor([[2.0, 1.0], [0.0, 1.0]])
-        order = Order.of(torch.ones(1, 2, dtype=torch.bool))
+        order = PackedOrder.of(torch.ones(1, 2, dtype=torch.bool))
         state: tuple[Tensor, ...] = (torch.zeros(1, 1),) * 3
         for x, expected in zip(read, [(0.46212, 1.0, 0.5), (0.84828, 0.5, 1.25)], strict=True):
             state = cell.step(functional.linear(x[None], cell.word_weight[0]), state)
             assert [s.item() for s in state] == pytest.approx(expected, abs=1e-5)
         for plain in (False, True):
-            found = cell(Words(read, torch.arange(2)), order, plain=plain)
+            found = cell(WordInputs(read, torch.arange(2)), order, plain=plain)
             assert found.flatten().tolist() == pytest.approx([0.46212, 0.84828], abs=1e-5)
 
 
@@ -114,7 +115,7 @@ def test_the_fast_recurrence_is_the_literal_one(
     for seed in range(8):
         cell: Any = filled(RecurrentConvolution(4, 5, directions), seed).to(dtype)
         values, read = some_batch(seed, dtype)
-        order = Order.of(read)
+        order = PackedOrder.of(read)
         expected = torch.zeros(6, 9, 5 * directions, dtype=dtype)
         for i in range(6):
             if read[i].any():
@@ -125,7 +126,7 @@ def test_the_fast_recurrence_is_the_literal_one(
         )
         for plain in (False, True):
             leaf = values.clone().requires_grad_(True)
-            found = cell(Words.of(leaf).read(order), order, plain=plain)
+            found = cell(WordInputs.of(leaf).read(order), order, plain=plain)
             assert torch.allclose(found, order.taken(expected), atol=near)
             total = (found * order.taken(weights)).sum()
             fast = torch.autograd.grad(total, [*cell.parameters(), leaf])
@@ -137,13 +138,13 @@ def test_the_fast_recurrence_is_the_literal_one(
 def test_words_that_recur_are_multiplied_once_and_count_each_time() -> None:
     cell: Any = filled(RecurrentConvolution(4, 3), 1).double()
     _, read = some_batch(2, torch.float64)
-    order = Order.of(read)
+    order = PackedOrder.of(read)
     table = torch.randn(5, 4, dtype=torch.float64, requires_grad=True)
     which = torch.randint(5, read.shape)
     scale = torch.rand(len(order.places), dtype=torch.float64, requires_grad=True)
     weights = torch.randn(len(order.places), 6, dtype=torch.float64)
-    recurring = Words(table, which).read(order, scale)
-    spelt = Words(recurring.spelt, torch.arange(len(scale)))
+    recurring = WordInputs(table, which).read(order, scale)
+    spelt = WordInputs(recurring.spelt, torch.arange(len(scale)))
     found = []
     for given in (recurring, spelt):
         states = cell(given, order)
@@ -156,12 +157,12 @@ def test_words_that_recur_are_multiplied_once_and_count_each_time() -> None:
 def test_gradients_of_the_fast_recurrence_are_those_of_its_values() -> None:
     cell: Any = filled(RecurrentConvolution(4, 2), 1).double()
     values, read = some_batch(3, torch.float64)
-    order = Order.of(read)
+    order = PackedOrder.of(read)
     leaf = order.taken(values).requires_grad_(True)
     parameters = list(cell.parameters())
 
     def run(x: Tensor, *_: Tensor) -> Tensor:
-        found: Tensor = cell(Words(x, torch.arange(len(x))), order)
+        found: Tensor = cell(WordInputs(x, torch.arange(len(x))), order)
         return found
 
     assert torch.autograd.gradcheck(run, (leaf, *parameters))
@@ -173,9 +174,9 @@ def test_words_that_do_not_move_the_state_might_as_well_not_be_there(plain: bool
         network: Any = filled(architectures.make(spec).network(4, 2), 2).double().eval()  # type: ignore[attr-defined]
         values, read = some_batch(5, torch.float64)
         present = torch.ones_like(read)
-        everything = Order.of(present)
-        taken = Order.of(read)
-        given = Words.of(values)
+        everything = PackedOrder.of(present)
+        taken = PackedOrder.of(read)
+        given = WordInputs.of(values)
         expected = taken.ends(network.reader(given.read(taken), taken, plain=plain), 6)
         moves = everything.taken(read)
         skipped = network.reader(given.read(everything), everything, moves=moves, plain=True)
@@ -188,7 +189,7 @@ def test_nothing_to_read_is_defined() -> None:
         network: Any = filled(architectures.make(spec).network(4, 2), 2).eval()  # type: ignore[attr-defined]
         values = torch.randn(3, 5, 4, requires_grad=True)
         present = torch.ones(3, 5, dtype=torch.bool)
-        logits = network.read(Words.of(values), present, torch.zeros(3, 5))
+        logits = network.read(WordInputs.of(values), present, torch.zeros(3, 5))
         assert torch.equal(logits, network.head.bias.expand(3, 2))
         (gradient,) = torch.autograd.grad(logits.sum(), values)
         assert not gradient.any()
@@ -218,7 +219,7 @@ def test_dependent_gates_are_the_literal_ones(kind: Any, chance: bool, seed: int
     settings = (RationaleRl if kind is BernoulliNetwork else RationaleCr)(hidden=2, memory=3)
     network: Any = filled(kind(settings, 4, 2), seed).double()
     values, read = some_batch(seed, torch.float64)
-    order = Order.of(read)
+    order = PackedOrder.of(read)
     noise = torch.rand(6, 9, dtype=torch.float64)
 
     def choose(numbers: Tensor, u: Tensor) -> Tensor:
@@ -377,13 +378,13 @@ def test_what_trains_what(name: str) -> None:
     torch.manual_seed(0)
     network: Any = architectures.make(f"{name}(hidden=4, memory=3)").network(5, 2)  # type: ignore[attr-defined]
     values, present = torch.randn(4, 7, 5), torch.ones(4, 7, dtype=torch.bool)
-    loss, logits = network.loss(Words.of(values), present, torch.tensor([0, 1, 1, 0]))
+    loss, logits = network.loss(WordInputs.of(values), present, torch.tensor([0, 1, 1, 0]))
     loss.backward()
     assert logits.shape == (4, 2)
     for part in (network.generator, network.gate, network.reader, network.head):
         assert all(p.grad is not None and p.grad.any() for p in part.parameters()), part
     network.zero_grad()
-    _, logits = network.loss(Words.of(values), present, torch.tensor([0, 1, 1, 0]))
+    _, logits = network.loss(WordInputs.of(values), present, torch.tensor([0, 1, 1, 0]))
     torch.autograd.backward(logits.sum())
     followed = network.generator.word_weight.grad is not None
     assert followed == (name == "rationale_cr")  # drawn zeros and ones are constants
@@ -407,13 +408,13 @@ def test_reading_is_deleting_what_was_not_chosen(name: str, made: Splits, reques
             left = [w for w, c in zip(text.words, chosen, strict=True) if c]
             whole = model.embed([text])
             read = network.read(
-                Words.of(whole.values), whole.present, torch.from_numpy(chosen)[None].float()
+                WordInputs.of(whole.values), whole.present, torch.from_numpy(chosen)[None].float()
             )
             if not left:
                 assert torch.equal(read[0], network.head.bias)
                 continue
             rest = model.embed([Text.of_words(left)])
-            alone = network.read(Words.of(rest.values), rest.present, torch.ones(1, len(left)))
+            alone = network.read(WordInputs.of(rest.values), rest.present, torch.ones(1, len(left)))
             assert torch.allclose(read, alone, atol=1e-6)
 
 

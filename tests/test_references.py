@@ -16,7 +16,7 @@ from veracity.core.classifiers import Embedded
 from veracity.core.examples import Dataset
 from veracity.core.inputs import FloatArray, Text
 from veracity.explainers.lime import local_fit
-from veracity.models import load_model
+from veracity.models.loading import load_model
 
 # the peers' own warnings about their own dependencies are theirs
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -16,8 +16,8 @@ from veracity.core.truths import WordSets
 from veracity.reports.html import write_report
 from veracity.reports.suspects import write_suspects
 from veracity.reports.truths import write_words
-from veracity.results.suspects import Effect, Shown, Suspect, Suspects
 from veracity.results.truths import word_view
+from veracity.suspects.record import Effect, Suspect, SuspectExample, Suspects
 
 CHROMIUM = Path("/usr/bin/chromium")
 if not CHROMIUM.exists():
@@ -389,7 +389,9 @@ def _suspect(name: str, kind: str, p: float) -> Suspect:
         put_in=Effect(100, 1.8, 0.99, 0.3),
         taken_out=Effect(0, float("nan"), float("nan"), float("nan")),
         examples=(
-            Shown("1", ("a", name, ATTACK), (0.1, 2.5, -1.0), (1,), BREAKOUT, "b", (True, True)),
+            SuspectExample(
+                "1", ("a", name, ATTACK), (0.1, 2.5, -1.0), (1,), BREAKOUT, "b", (True, True)
+            ),
         ),
         also=("the " + name,),
     )

@@ -13,8 +13,8 @@ from made_run import made_run
 from veracity.core.errors import RunError
 from veracity.core.files import written_whole
 from veracity.core.inputs import FloatArray
-from veracity.results.lines import Lines
-from veracity.results.run import Run, is_whole, slug
+from veracity.results.lines import ResumableLines
+from veracity.results.run import Run, is_complete, slug
 from veracity.results.standings import across, compare, compare_all, standings
 from veracity.results.statistics import (
     holm,
@@ -356,7 +356,7 @@ def test_a_damaged_part_is_named_and_made_again(tmp_path: Path) -> None:
     part.write_bytes(part.read_bytes()[:100])
     with pytest.raises(RunError, match=part.name):
         run.scores()
-    assert not is_whole(part, [])
+    assert not is_complete(part, [])
     assert not part.exists()
 
 
@@ -393,12 +393,12 @@ def test_slugs_are_readable_and_distinct() -> None:
 
 def test_lines_survive_a_kill_and_come_out_in_order(tmp_path: Path) -> None:
     asked = {"method": "lime", "seed": 0}
-    first = Lines(tmp_path / "out.jsonl", asked)
+    first = ResumableLines(tmp_path / "out.jsonl", asked)
     first.open()
     first.add([(2, {"word": "drei"}), (0, {"word": "eins"})])
     with first.part.open("ab") as file:
         file.write(b'{"place": 1, "wo')  # a write that was cut off
-    second = Lines(tmp_path / "out.jsonl", asked)
+    second = ResumableLines(tmp_path / "out.jsonl", asked)
     second.open()
     assert set(second.done) == {0, 2}
     second.add([(1, {"word": "zw\u00f6i"})])
@@ -409,9 +409,9 @@ def test_lines_survive_a_kill_and_come_out_in_order(tmp_path: Path) -> None:
 
 
 def test_lines_of_other_work_are_left_alone(tmp_path: Path) -> None:
-    Lines(tmp_path / "out.jsonl", {"seed": 0}).open()
+    ResumableLines(tmp_path / "out.jsonl", {"seed": 0}).open()
     with pytest.raises(RunError, match="other work"):
-        Lines(tmp_path / "out.jsonl", {"seed": 1}).open()
+        ResumableLines(tmp_path / "out.jsonl", {"seed": 1}).open()
 
 
 def test_nobody_beats_chance_where_both_were_scored_and_chance_was_better() -> None:

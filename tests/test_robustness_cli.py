@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-import veracity.auditing.augmentation
+import veracity.experiments.augmentation
 import veracity.models.training
 import veracity.reports.html
 import veracity.reports.pairs  # noqa: F401  commands are forked from here: to load once is enough

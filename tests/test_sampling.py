@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from conftest import WordWeights
-from veracity.auditing import PART, audit
-from veracity.auditing.jobs import part_of
+from veracity.auditing.audit import audit
+from veracity.auditing.jobs import PART, part_of
 from veracity.core.examples import Dataset
-from veracity.data import Splits
+from veracity.data.splits import Splits
 from veracity.reports.html import build_report
 from veracity.results.run import Run
 from veracity.results.sampling import leads, noise, own_errors, questions_per_text

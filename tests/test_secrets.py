@@ -83,7 +83,7 @@ def test_verbs_that_take_no_address_repeat_none(tmp_path: Path, arguments: tuple
 
 
 def test_a_locale_of_ascii_reads_words_and_paths(tmp_path: Path) -> None:
-    code = f"import sys; sys.path[:0] = {sys.path!r}; from veracity.cli import main; main()"
+    code = f"import sys; sys.path[:0] = {sys.path!r}; from veracity.cli.main import main; main()"
     (tmp_path / "d.csv").write_text("text,label\ngood,1\nbad,0\n", "utf-8")
     done = subprocess.run(
         [sys.executable, "-c", code, "plant", "d.csv", "--out", "gepflänzt.jsonl", "--json"],

@@ -18,8 +18,8 @@ from veracity.engine.surrogates import Prior, Surrogate, all_coalitions
 from veracity.explainers.shap import (
     Everything,
     Orderings,
-    Plan,
     Regression,
+    SamplingPlan,
     Smooth,
     exact_shapley,
 )
@@ -43,7 +43,7 @@ class Interacting:
         self.exact = exact_shapley(self.values)
         self.powers = 1 << np.arange(n)
 
-    def __call__(self, plan: Plan, questions: int | None = None) -> FloatArray:
+    def __call__(self, plan: SamplingPlan, questions: int | None = None) -> FloatArray:
         found: FloatArray = self.values[plan.shown[:questions] @ self.powers]
         return found
 

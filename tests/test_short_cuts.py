@@ -10,15 +10,15 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from veracity.core.classifiers import Stretching
+from veracity.core.classifiers import LinearFirstLayer
 from veracity.core.examples import Dataset
 from veracity.core.inputs import Hiding, Text
-from veracity.data import read_text
-from veracity.engine.asking import _read_each
+from veracity.data.words import read_text
 from veracity.engine.gradients import _walk, path_gradients
-from veracity.models import load_model
+from veracity.engine.inference import _read_each
 from veracity.models.adapters.sklearn_pipelines import CountingClassifier
 from veracity.models.architectures import architectures
+from veracity.models.loading import load_model
 from veracity.models.neural import NeuralText
 from veracity.models.vocabulary import Vocabulary
 
@@ -99,7 +99,7 @@ def test_stretched_paths_equal_walked_ones(
     model = untrained(spec, 3, seed % 1000)
     inputs = [Text.of_words(rng.choice(WORDS, n).tolist()) for n in lengths]
     points, weights = rng.uniform(0.01, 1, (2, len(inputs), 5))
-    assert isinstance(model, Stretching)
+    assert isinstance(model, LinearFirstLayer)
     fast = path_gradients(
         model, inputs, [1] * len(inputs), points=points, weights=weights, output=output
     )

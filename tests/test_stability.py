@@ -11,13 +11,13 @@ import pytest
 import torch
 
 from conftest import WordWeights, words
-from veracity.auditing import audit
+from veracity.auditing.audit import audit
 from veracity.auditing.explaining import attributions
 from veracity.core.classifiers import Movable
 from veracity.core.errors import PluginError
 from veracity.core.examples import Dataset, Example
 from veracity.core.inputs import FloatArray, Hiding, Text
-from veracity.engine.asking import masked_probabilities, probabilities
+from veracity.engine.inference import masked_probabilities, probabilities
 from veracity.engine.seeds import generator
 from veracity.explainers import explainers
 from veracity.metrics import metrics

@@ -9,7 +9,7 @@ import pytest
 
 from commands import run_command
 from conftest import WordWeights, words
-from veracity.auditing import audit
+from veracity.auditing.audit import audit
 from veracity.core.examples import Dataset, Example
 from veracity.core.truths import WordSets
 from veracity.reports.findings import write_findings

@@ -13,39 +13,41 @@ from scipy.stats import norm
 
 from commands import run_command
 from conftest import WordWeights
-from veracity.auditing import suspects as module
-from veracity.auditing.judging import (
-    TOLERANCE,
-    Weighed,
-    after_looks,
-    caused,
-    judged,
-    needed,
-    texts_needed,
-    weighed,
-)
-from veracity.auditing.looks import CAPITALS, INITIAL, Looks, Words
-from veracity.auditing.meaning import (
-    PENALTIES,
-    STEADY,
-    LabelNames,
-    Meaning,
-    beyond,
-    expected,
-    witnessed,
-)
-from veracity.auditing.suspects import suspects
 from veracity.changes import changed
 from veracity.changes._editing import respelt
 from veracity.changes.insert import Insert
 from veracity.core.errors import DataError, ModelError, PluginError, RunError
 from veracity.core.examples import Dataset, Example
 from veracity.core.inputs import FloatArray, Text
-from veracity.data import load_data, read_text, write_records
 from veracity.data.corpora.made_reviews import NEGATIVE, POSITIVE
+from veracity.data.loading import load_data
+from veracity.data.records import write_records
+from veracity.data.words import read_text
 from veracity.engine.batches import by_length
 from veracity.models.adapters.callables import CallableClassifier
-from veracity.results.suspects import Effect, Suspects
+from veracity.suspects import suspects as module
+from veracity.suspects.candidates import CAPITALS, INITIAL, Candidates, WordTable
+from veracity.suspects.expectation import (
+    PENALTIES,
+    STEADY,
+    LabelNames,
+    MeaningVectors,
+    beyond,
+    expected,
+    witnessed,
+)
+from veracity.suspects.record import Effect, Suspects
+from veracity.suspects.scoring import (
+    TOLERANCE,
+    CandidateWeights,
+    caused,
+    corrected_p,
+    needed,
+    score_candidates,
+    texts_needed,
+    weigh_candidates,
+)
+from veracity.suspects.suspects import suspects
 
 CUE = "garden"
 
@@ -85,7 +87,7 @@ def reviews() -> Dataset:
 
 def test_looks_are_words_signs_phrases_places_and_ways_of_writing() -> None:
     texts = [read_text(t) for t in ("The film . A film !", "the FILM by Anna .", "a WAR")]
-    looks = Looks.of(Words.of(texts), least=2)
+    looks = Candidates.of(WordTable.of(texts), least=2)
     found = {
         (kind, name): (int(looks.texts[i]), int(looks.counts[i]))
         for i, (kind, name) in enumerate(zip(looks.kinds, looks.names, strict=True))
@@ -99,7 +101,7 @@ def test_looks_are_words_signs_phrases_places_and_ways_of_writing() -> None:
         ("first", "the"): (2, 2),
         ("casing", CAPITALS): (2, 2),
     }
-    one = Looks.of(Words.of(texts), least=1)
+    one = Candidates.of(WordTable.of(texts), least=1)
     place = one.names.index(INITIAL)  # Anna; The and A begin sentences
     assert one.counts[place] == 1
     assert ("phrase", "film by anna") in zip(one.kinds, one.names, strict=True)
@@ -108,7 +110,7 @@ def test_looks_are_words_signs_phrases_places_and_ways_of_writing() -> None:
 
 
 def test_a_phrase_weighs_what_its_words_weigh_together() -> None:
-    looks = Looks.of(Words.of([read_text("a b c"), read_text("a b")]), least=1)
+    looks = Candidates.of(WordTable.of([read_text("a b c"), read_text("a b")]), least=1)
     weights = looks.means(looks.weights(np.array([1.0, 2.0, 4.0, 8.0, 16.0])))
     found = dict(zip(zip(looks.kinds, looks.names, strict=True), weights, strict=True))
     assert found["word", "a"] == 4.5
@@ -124,7 +126,7 @@ def test_a_word_is_left_out_of_what_is_expected_of_it() -> None:
     rng = np.random.default_rng(0)
     names = [f"w{i}" for i in range(40)]
     vectors = rng.normal(size=(40, 5))
-    meaning = Meaning.from_vectors(names, dict(zip(names, vectors, strict=True)))
+    meaning = MeaningVectors.from_vectors(names, dict(zip(names, vectors, strict=True)))
     values = vectors[:, 0] + 0.1 * rng.normal(size=40)
     texts = np.full(40, 50)
     (told,) = expected(meaning, values[None], texts)
@@ -146,7 +148,7 @@ def test_a_word_is_left_out_of_what_is_expected_of_it() -> None:
 
 
 def test_words_without_vectors_are_expected_to_weigh_nothing() -> None:
-    meaning = Meaning.from_vectors(["a", "b", "c", "d"], {})
+    meaning = MeaningVectors.from_vectors(["a", "b", "c", "d"], {})
     assert not expected(meaning, np.ones((1, 4)), np.full(4, 10)).any()
     assert not len(meaning.nearest(0, np.arange(4), 3))
 
@@ -161,7 +163,7 @@ def test_two_of_the_words_most_like_it_tell_what_a_word_may_weigh() -> None:
     """Nine words on an arc: the next ones are the nearest."""
     angles = np.linspace(0, 1.5, 9)
     arc = np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    meaning = Meaning(arc, np.ones(9, dtype=np.bool_))
+    meaning = MeaningVectors(arc, np.ones(9, dtype=np.bool_))
     values = np.array([3.0, 2.0, 1.0, -1.0, 0.0, 0.0, 0.0, 9.0, 8.0])
     told = witnessed(meaning, values, np.arange(9), np.full(9, 0.1))
     assert told[0] == 1.0  # the second of 2, 1, −1, 0, 0
@@ -180,15 +182,15 @@ def test_two_of_the_words_most_like_it_tell_what_a_word_may_weigh() -> None:
 def test_many_looks_are_paid_for() -> None:
     texts, score = 400, TOLERANCE + 0.15  # three standard errors of 1 / 20
     one = norm.sf(3.0)
-    assert after_looks(score, texts, 1) == pytest.approx(one)
-    assert after_looks(score, texts, 2) == pytest.approx(1 - (1 - one) ** 2)
-    assert after_looks(score, texts, 1000) == pytest.approx(1 - (1 - one) ** 1000)
+    assert corrected_p(score, texts, 1) == pytest.approx(one)
+    assert corrected_p(score, texts, 2) == pytest.approx(1 - (1 - one) ** 2)
+    assert corrected_p(score, texts, 1000) == pytest.approx(1 - (1 - one) ** 1000)
     # more texts make the same score surer, no weight at all is never one
-    assert after_looks(score, 4 * texts, 1) == pytest.approx(norm.sf(6.0))
-    assert after_looks(0.0, texts, 10) == pytest.approx(1.0)
+    assert corrected_p(score, 4 * texts, 1) == pytest.approx(norm.sf(6.0))
+    assert corrected_p(0.0, texts, 10) == pytest.approx(1.0)
     for looks in (1, 50, 4000):
         bar = needed(0.05, texts, looks)
-        assert after_looks(bar, texts, looks) == pytest.approx(0.05)
+        assert corrected_p(bar, texts, looks) == pytest.approx(0.05)
         enough = texts_needed(0.3, 0.05, looks)
         assert needed(0.05, enough, looks) <= 0.3 < needed(0.05, enough - 1, looks)
 
@@ -202,7 +204,7 @@ def test_looks_that_tell_nothing_raise_few_alarms() -> None:
         there = rng.random((looks, n)) < 0.2
         labels = rng.random(n) < 0.5
         texts = there.sum(axis=1)
-        table = Weighed(
+        table = CandidateWeights(
             forms=tuple(f"w{i}" for i in range(looks)),
             form_weights=np.ones(looks),
             form_texts=texts,
@@ -222,7 +224,7 @@ def test_looks_that_tell_nothing_raise_few_alarms() -> None:
             total=n,
             scale=0.1,
         )
-        verdict = judged(table, Meaning.from_vectors(table.forms, {}))
+        verdict = score_candidates(table, MeaningVectors.from_vectors(table.forms, {}))
         alarms += verdict.p.min() <= 0.05
     assert alarms <= 16
 
@@ -231,7 +233,7 @@ def test_looks_that_tell_nothing_raise_few_alarms() -> None:
 
 
 def test_a_planted_cue_is_found_in_a_network_and_nothing_without_it(tmp_path: Path) -> None:
-    from veracity.data import split
+    from veracity.data.splits import split
     from veracity.models.architectures import architectures
     from veracity.models.training import train
 
@@ -303,7 +305,7 @@ def test_three_labels_each_have_their_suspects() -> None:
         shares: FloatArray = e / e.sum(axis=1, keepdims=True)
         return shares
 
-    from veracity.models import load_model
+    from veracity.models.loading import load_model
 
     found = suspects(load_model(answers, labels=["a", "b", "c"]), data, vectors="none", top=4)
     assert (found.found[0].name, found.found[0].label) == ("zork", "c")
@@ -461,10 +463,10 @@ def test_a_habit_without_effect_hides_no_cue_that_it_stands_on(reviews: Dataset)
 def test_what_is_caused_by_hand() -> None:
     """One more of it moves the log-odds by .5, all of them in a text by 3, of which there are two
     in a text that has it: 1.5 each; a text's number of them spreads by .6, answers by 2."""
-    looks = Looks.of(
-        Words.of([read_text("b b a"), read_text("b b b a a"), read_text("a")]), least=2
+    looks = Candidates.of(
+        WordTable.of([read_text("b b a"), read_text("b b b a a"), read_text("a")]), least=2
     )
-    table = weighed(looks, np.ones(9), np.array([True, False, True]))
+    table = weigh_candidates(looks, np.ones(9), np.array([True, False, True]))
     table = replace(table, spreads=np.full(len(looks), 0.6))
     b = looks.names.index("b")
     assert (table.counts[b], table.texts[b]) == (5, 2)
@@ -512,14 +514,16 @@ def test_words_of_a_topic_are_no_suspects_and_a_cue_among_them_is() -> None:
     data = topic_texts(300)
     cheating = changed(data, [Insert(marks=("", CUE), table=((0, 0.6), (0, 0.05), (0, 0.05)))])
     for texts, cue in ((data, set()), (cheating, {CUE})):
-        words = Words.of([e.input for e in texts])
-        looks = Looks.of(words, least=10)
-        meaning = Meaning.of(words.forms, "glove")
+        words = WordTable.of([e.input for e in texts])
+        looks = Candidates.of(words, least=10)
+        meaning = MeaningVectors.of(words.forms, "glove")
         for label in range(len(TOPICS)):
             of = [0 if form in cue else topic.get(form) for form in words.forms]
             own = np.array([0.0 if i is None else 1.0 if i == label else -0.5 for i in of])
-            table = weighed(looks, own[words.form], np.array([e.label == label for e in texts]))
-            found = judged(table, meaning, looks=len(looks) * len(TOPICS)).p <= 0.05
+            table = weigh_candidates(
+                looks, own[words.form], np.array([e.label == label for e in texts])
+            )
+            found = score_candidates(table, meaning, looks=len(looks) * len(TOPICS)).p <= 0.05
             names = {looks.names[i] for i in np.flatnonzero(found)}
             assert names == cue if label == 0 else names <= cue
 
@@ -596,14 +600,14 @@ def test_vectors_of_the_language_judge_its_words(
 
 
 def test_only_common_words_of_the_packaged_vectors_count() -> None:
-    from veracity.auditing.meaning import covered
+    from veracity.suspects.expectation import covered
 
-    words = Words.of([read_text("the film and nicht gefallen !")])
-    meaning = Meaning.of(words.forms, "glove")
+    words = WordTable.of([read_text("the film and nicht gefallen !")])
+    meaning = MeaningVectors.of(words.forms, "glove")
     assert covered(words, meaning, "glove") == 3 / 5  # nicht is there, far behind
     assert covered(words, meaning, "a file") == 4 / 5
-    assert covered(words, Meaning.of(words.forms, "none"), "none") is None
-    assert covered(Words.of([read_text("!")]), meaning.only(np.array([5])), "a file") is None
+    assert covered(words, MeaningVectors.of(words.forms, "none"), "none") is None
+    assert covered(WordTable.of([read_text("!")]), meaning.only(np.array([5])), "a file") is None
 
 
 def test_the_page_and_the_terminal_say_what_was_not_judged(
@@ -693,7 +697,7 @@ def test_a_model_that_always_answers_the_same_is_not_cleared() -> None:
     ],
 )
 def test_words_that_say_what_a_label_is_called(word: str, label: str, same: bool) -> None:
-    forms = Words.of([e.input for e in load_data("made_reviews(n=500)")]).forms
+    forms = WordTable.of([e.input for e in load_data("made_reviews(n=500)")]).forms
     assert LabelNames.of([label], [*forms, word], "glove").say(word, label) is same
 
 

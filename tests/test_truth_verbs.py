@@ -19,10 +19,12 @@ from conftest import SHARED, words
 from veracity.core.errors import DataError, PluginError
 from veracity.core.examples import Dataset, Example
 from veracity.core.truths import PSEUDO, WordSets
-from veracity.data import Splits, load_data, write_records
 from veracity.data.corpora.made_reviews import NEGATIVE, POSITIVE
 from veracity.data.lexicon import own_lexicon, read_lexicons
-from veracity.models import save_model
+from veracity.data.loading import load_data
+from veracity.data.records import write_records
+from veracity.data.splits import Splits
+from veracity.models.loading import save_model
 from veracity.reports.truths import MOST_WORDS, print_words, words_page, write_words
 from veracity.results.truths import polarities, remarks, word_view
 

@@ -17,15 +17,15 @@ import pytest
 import torch
 
 from conftest import WordWeights, words
-from veracity.auditing import audit
+from veracity.auditing.audit import audit
 from veracity.core.attributions import Attribution
 from veracity.core.errors import DataError, MissingExtra, ModelError, PluginError
 from veracity.core.examples import Dataset, Example
 from veracity.core.inputs import FloatArray, Text
 from veracity.core.metrics import Case
 from veracity.core.truths import PSEUDO, WordSets
-from veracity.data import Splits
 from veracity.data.corpora.made_reviews import NEGATIVE, POSITIVE
+from veracity.data.splits import Splits
 from veracity.metrics import metrics
 from veracity.metrics.relative_confidence import relative_confidence
 from veracity.metrics.truth_agreement import agreement
@@ -42,12 +42,7 @@ from veracity.truths._covering import (
     scip,
 )
 from veracity.truths._programme import decisive_words, touched
-from veracity.truths.gram_activation import (
-    GramActivation,
-    decisive,
-    taken_apart,
-    word_scores,
-)
+from veracity.truths.gram_activation import GramActivation, decisive, taken_apart, word_scores
 from veracity.truths.hybrid import strongest
 
 

@@ -14,14 +14,15 @@ import numpy as np
 import pytest
 
 from conftest import WordWeights, words
-from veracity.auditing import audit
+from veracity.auditing.audit import audit
 from veracity.auditing.jobs import batches_of, with_originals
 from veracity.core.attributions import Attribution
 from veracity.core.errors import DataError, PluginError, RunError
 from veracity.core.examples import Dataset, Example
 from veracity.core.inputs import MASK_WORD, BoolArray, FloatArray, Text
 from veracity.core.metrics import Case, Row
-from veracity.engine.asking import UNKNOWN
+from veracity.engine.inference import UNKNOWN
+from veracity.experiments.augmentation_record import gains_of
 from veracity.metrics import metrics
 from veracity.metrics.consistency import Consistency, Membership, Variant, mean_overlap, shared
 from veracity.metrics.deletion import rises
@@ -30,7 +31,6 @@ from veracity.metrics.rationale_match import area, average_precision, matches
 from veracity.reports.charts import chart
 from veracity.reports.html import build_report
 from veracity.reports.pairs import pairs_page, write_pairs
-from veracity.results.augmentation import gains_of
 from veracity.results.curves import deletion_figures
 from veracity.results.findings import Figure, Points
 from veracity.results.pairs import moved, pairs_of

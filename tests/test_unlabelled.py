@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 
 from conftest import WordWeights, words
-from veracity.auditing import audit
-from veracity.auditing.suspects import suspects
+from veracity.auditing.audit import audit
 from veracity.core.errors import DataError, ModelError
 from veracity.core.examples import UNLABELLED, Dataset, Example
-from veracity.data import Columns, load_data
+from veracity.data.loading import load_data
+from veracity.data.readers import Columns
 from veracity.reports.html import write_report
 from veracity.results.pairs import pairs_of
 from veracity.results.robustness import robustness
+from veracity.suspects.suspects import suspects
 from veracity.truths import learnt_truth
 
 

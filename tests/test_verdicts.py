@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from known_models import setups
-from veracity.auditing import Audit, audit
+from veracity.auditing.audit import Audit, audit
 from veracity.core.inputs import FloatArray
 from veracity.reports.scoreboard import against_chance
 from veracity.results.conclusions import Conclusion

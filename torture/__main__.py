@@ -52,8 +52,8 @@ if __name__ == "__main__":
     # loaded before forking, used only after: every process starts with what it needs
     import torch  # noqa: F401
 
-    import veracity.auditing
-    import veracity.cli  # noqa: F401
+    import veracity.auditing.audit
+    import veracity.cli.main  # noqa: F401
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     sys.exit(main())

@@ -212,7 +212,7 @@ def as_command(words: Sequence[str], prepare: Callable[[], None]) -> NoReturn:
         )
         sys.argv = ["veracity", *words]
         warnings.resetwarnings()
-        from veracity.cli import main
+        from veracity.cli.main import main
 
         main()
         code = 0

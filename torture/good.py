@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from veracity.data import Splits
+from veracity.data.splits import Splits
 
 
 def reviews(path: Path) -> Path:
     """A table of twenty labelled texts, some of them awkward."""
     if path.exists():
         return path
-    from veracity.data import load_data
+    from veracity.data.loading import load_data
 
     texts = [
         (e.input.text, ("negative", "positive")[e.label]) for e in load_data("made_reviews(n=16)")
@@ -37,7 +37,8 @@ def data_files(folder: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from veracity.data import load_data, write_data, write_records
+    from veracity.data.loading import load_data, write_data
+    from veracity.data.records import write_records
 
     folder.mkdir()
     table = reviews(folder / "reviews.csv")
@@ -85,7 +86,7 @@ def trained(folder: Path, spec: str) -> None:
     """A model folder of ours, a training's checkpoint beside it."""
     from dataclasses import replace
 
-    from veracity.models import save_model
+    from veracity.models.loading import save_model
     from veracity.models.training import train
 
     architecture, parts = training(spec)
@@ -102,7 +103,8 @@ def trained(folder: Path, spec: str) -> None:
 
 @functools.cache
 def training(spec: str) -> tuple[Any, Splits]:
-    from veracity.data import load_data, split
+    from veracity.data.loading import load_data
+    from veracity.data.splits import split
     from veracity.models.architectures import architectures
 
     return architectures.make(spec), split(load_data("made_reviews(n=40)"))

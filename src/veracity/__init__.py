@@ -8,23 +8,24 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from .auditing import audit, explain, plan
-    from .auditing.dryrun import dryrun
-    from .auditing.suspects import suspects
-    from .data import load_data
-    from .models import load_model
+    from .auditing.audit import audit, plan
+    from .auditing.explaining import explain
+    from .data.loading import load_data
+    from .experiments.dryrun import dryrun
+    from .models.loading import load_model
     from .models.pretraining import pretrain
     from .reports.html import write_report
+    from .suspects.suspects import suspects
 
 _WHERE = {
-    "audit": "auditing",
-    "dryrun": "auditing.dryrun",
-    "explain": "auditing",
-    "load_data": "data",
-    "load_model": "models",
-    "plan": "auditing",
+    "audit": "auditing.audit",
+    "dryrun": "experiments.dryrun",
+    "explain": "auditing.explaining",
+    "load_data": "data.loading",
+    "load_model": "models.loading",
+    "plan": "auditing.audit",
     "pretrain": "models.pretraining",
-    "suspects": "auditing.suspects",
+    "suspects": "suspects.suspects",
     "write_report": "reports.html",
 }
 

@@ -48,10 +48,10 @@ def _others(good: Path) -> None:
     """A cache of answers, word sets, a lexicon, sheets of data being built."""
     import numpy as np
 
-    from veracity.data import load_data
-    from veracity.data.construction import TYPED, assign_types, sample_types
     from veracity.data.lexicon import own_lexicon
+    from veracity.data.loading import load_data
     from veracity.models.adapters.endpoints import AnswerStore
+    from veracity.studies.construction import TYPED, assign_types, sample_types
     from veracity.truths import truths
 
     other = good / "other"
@@ -71,7 +71,7 @@ def _others(good: Path) -> None:
 
 def _corrected(sheet: Path) -> None:
     """As if people had found texts of every type."""
-    from veracity.data.construction import TYPES
+    from veracity.studies.construction import TYPES
 
     with sheet.open(newline="", encoding="utf-8-sig") as file:
         rows = list(csv.DictReader(file))
@@ -89,7 +89,7 @@ ADDRESS = "http://127.0.0.1:9/predict"
 
 
 def _data(path: Path, rng: random.Random) -> None:
-    from veracity.data import describe, load_data, validate
+    from veracity.data.loading import describe, load_data, validate
 
     if rng.random() < 0.5:
         validate(path)
@@ -98,8 +98,8 @@ def _data(path: Path, rng: random.Random) -> None:
 
 
 def _model(path: Path, rng: random.Random) -> None:
-    from veracity.data import read_text
-    from veracity.models import load_model
+    from veracity.data.words import read_text
+    from veracity.models.loading import load_model
 
     model = load_model(path / "model" if (path / "model").exists() else path)
     model.probabilities([read_text("the film is great , a bit dull"), read_text("a")])
@@ -148,8 +148,8 @@ def _audit(path: Path, rng: random.Random) -> None:
 
 
 def _dryrun(path: Path, rng: random.Random) -> None:
+    from veracity.experiments.dryrun_findings import DryRun, findings
     from veracity.reports.dryrun import write_dryrun
-    from veracity.results.dryrun import DryRun, findings
 
     dry = DryRun.open(path)
     findings(dry)
@@ -159,7 +159,7 @@ def _dryrun(path: Path, rng: random.Random) -> None:
 
 def _suspects(path: Path, rng: random.Random) -> None:
     from veracity.reports.suspects import write_suspects
-    from veracity.results.suspects import Suspects
+    from veracity.suspects.record import Suspects
 
     str(write_suspects(Suspects.read(path / "suspects.json"), path / "page.html"))
 
@@ -174,7 +174,7 @@ def _findings(path: Path, rng: random.Random) -> None:
 
 
 def _answers(path: Path, rng: random.Random) -> None:
-    from veracity.data import read_text
+    from veracity.data.words import read_text
     from veracity.models.adapters.endpoints import Endpoint
 
     with Endpoint(ADDRESS, retries=0, cache=path, timeout=1.0) as endpoint:
@@ -183,7 +183,7 @@ def _answers(path: Path, rng: random.Random) -> None:
 
 def _words(path: Path, rng: random.Random) -> None:
     from veracity.core.truths import WordSets
-    from veracity.data import load_data
+    from veracity.data.loading import load_data
     from veracity.results.truths import word_view
 
     sets = WordSets.load(path)
@@ -197,7 +197,7 @@ def _lexicon(path: Path, rng: random.Random) -> None:
 
 
 def _sheets(path: Path, rng: random.Random) -> None:
-    from veracity.data import construction
+    from veracity.studies import construction
 
     if rng.random() < 0.5:
         (path / "2-twins.csv").unlink(missing_ok=True)

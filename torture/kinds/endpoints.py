@@ -207,7 +207,7 @@ def case(number: int, rng: random.Random, place: Path, work: Path) -> str:
 
 
 def _asked(number: int, rng: random.Random, server: Server, behave: Any, cache: Path) -> None:
-    from veracity.data import read_text
+    from veracity.data.words import read_text
 
     server.behave = behave
     texts = [read_text(f"text {i} of case {number}") for i in range(rng.choice((1, 3, 9)))]
@@ -239,7 +239,7 @@ def _shared() -> Any:
 def _changing_labels(rng: random.Random, server: Server, work: Path) -> str:
     """The second answer has other labels, or the same in another order: an error."""
     from veracity.core.errors import ModelError
-    from veracity.data import read_text
+    from veracity.data.words import read_text
     from veracity.models.adapters.endpoints import Endpoint
 
     other = rng.choice((LABELS[::-1], ["c", "d"], ["negative", "c"], ["0", "1"]))

@@ -73,7 +73,7 @@ def predict(texts):
 BUG = """
 import sys
 from veracity import cli
-from veracity.cli import listing
+from veracity.cli.main import listing
 
 def broken(*_, **__):
     raise RuntimeError("a bug")

@@ -85,7 +85,8 @@ def case(number: int, rng: random.Random, place: Path, work: Path) -> str:
 
 
 def _read(rng: random.Random, path: Path) -> None:
-    from veracity.data import describe, load_data, validate, write_records
+    from veracity.data.loading import describe, load_data, validate
+    from veracity.data.records import write_records
 
     columns = rng.choice(("", "", "", "text=text,label=", "text=review,label=id"))
     settings: dict[str, Any] = {"skip_bad": rng.random() < 0.6}

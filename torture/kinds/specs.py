@@ -150,19 +150,22 @@ def _used(kind: str, made: Any) -> None:
         veracity.explain(_Model(), texts, made)
         return
     from veracity.changes import changed
-    from veracity.data import load_data
+    from veracity.data.loading import load_data
 
     changed(load_data("made_reviews(n=6)"), [made], seed=0)
 
 
 def _option(rng: random.Random) -> str:
-    from veracity.auditing.bars import Bar
+    from veracity.auditing.thresholds import Threshold
     from veracity.cli.reading import headers, label_list, numbers
     from veracity.core.plugins import split_specs
     from veracity.data.readers import Columns
 
     readers: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
-        "bar": (Bar.parse, ("erasure.compactness=0.2", "lime:erasure.new_p=0.3", "accuracy=0.8")),
+        "bar": (
+            Threshold.parse,
+            ("erasure.compactness=0.2", "lime:erasure.new_p=0.3", "accuracy=0.8"),
+        ),
         "columns": (Columns.parse, ("text=review,label=stars", "text=a,label=", "id=x,text=y")),
         "header": (
             lambda t: headers([t]),
@@ -184,6 +187,6 @@ def _option(rng: random.Random) -> str:
 
 
 def _load(text: str) -> None:
-    from veracity.models import load_model
+    from veracity.models.loading import load_model
 
     load_model(text)

@@ -10,17 +10,18 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from ..core.attributions import Attribution
-from ..core.classifiers import Classifier, Cutting, abilities
+from ..core.classifiers import Classifier, Truncating, abilities
 from ..core.errors import DataError, ModelError
 from ..core.explainers import Explainer
 from ..core.inputs import FloatArray, Text
 from ..core.plugins import blamed_on, nearest
-from ..data import Source, read_text
-from ..engine.asking import probabilities
+from ..data.loading import Source
+from ..data.words import read_text
+from ..engine.inference import probabilities
 from ..engine.seeds import generator
 from ..explainers import explainers as known_explainers
-from ..models import load_model
-from .learning import taught
+from ..models.loading import load_model
+from .training_sets import fit_explainer
 
 Target = str | int
 """`predicted`, `gold`, or a label's name or number (SPEC 0.3)."""
@@ -52,7 +53,7 @@ def explain(
     if not inputs:
         return []
     wanted = wanted_target(target, loaded.labels)
-    explainer = taught(explainer, loaded, train, seed=seed)
+    explainer = fit_explainer(explainer, loaded, train, seed=seed)
     if target == "gold":
         raise DataError(
             "target=gold needs labelled data: use `veracity audit`, or a label's name or number"
@@ -131,7 +132,7 @@ def check_ability(explainer: Explainer, model: Classifier) -> None:
 
 def words_unread(model: Classifier, inputs: Sequence[Text]) -> list[int]:
     """How many words of each text stand beyond a model's limit: they decide nothing, score zero."""
-    if not isinstance(model, Cutting):
+    if not isinstance(model, Truncating):
         return [0] * len(inputs)
     read = model.words_read(inputs)
     return [t.n_features - n for t, n in zip(inputs, read, strict=True)]

@@ -21,13 +21,13 @@ from ..core.explainers import Explainer
 from ..core.inputs import FloatArray
 from ..core.metrics import Case, Metric
 from ..core.plugins import blamed_on
-from ..engine.asking import probabilities
 from ..engine.batches import mixed
+from ..engine.cache import AnswerCache, caching
+from ..engine.call_counter import count_calls
 from ..engine.executors import Executor
-from ..engine.memory import Memory, remembering
+from ..engine.inference import probabilities
 from ..engine.seeds import generator
-from ..engine.tally import counting
-from ..results.run import Run, is_whole, read_attributions, read_table
+from ..results.run import Run, is_complete, read_attributions, read_table
 from .explaining import Target, attributions, chosen_targets
 from .pace import Pace
 
@@ -131,7 +131,7 @@ class _Done:
 
 
 @dataclass(frozen=True)
-class Work:
+class AuditWork:
     """Everything a job needs; travels to a worker once."""
 
     run: Run
@@ -152,7 +152,7 @@ class Work:
     """Whether methods that draw explain these texts once more, with other random numbers."""
     part: frozenset[str] = frozenset()
     """The ids of these texts."""
-    memory: Memory = field(default_factory=Memory)
+    memory: AnswerCache = field(default_factory=AnswerCache)
 
     def __call__(self, job: _Job) -> _Done:
         steps = self._predict if job.explainer is None else self._explain
@@ -227,7 +227,7 @@ class Work:
     def _predict(self, job: _Job, examples: list[Example]) -> _Done:
         path = self.run.prediction_part(job.model, job.batch)
         computed = 0
-        if not is_whole(path, [e.id for e in examples]):
+        if not is_complete(path, [e.id for e in examples]):
             answers = probabilities(self.models[job.model], [e.input for e in examples])
             self.run.write_predictions(path, examples, answers)
             computed = 1
@@ -242,14 +242,14 @@ class Work:
         inputs = [e.input for e in examples]
         computed = 0
         names = {"model": job.model, "explainer": explainer.spec}
-        if is_whole(path, [e.id for e in examples], **names):
+        if is_complete(path, [e.id for e in examples], **names):
             found = self._stored(path, examples)
         else:
             answers = self._answers(job, examples)
             gold = [e.label for e in examples]
             targets = chosen_targets(self.target, answers, gold)
             started = time.perf_counter()
-            with counting() as tally:
+            with count_calls() as tally:
                 found = attributions(
                     explainer,
                     self.models[job.model],
@@ -290,7 +290,7 @@ class Work:
         missing = [
             (m, part)
             for m, part in zip(metrics, parts, strict=True)
-            if not is_whole(part, ids, **names, metric=m.spec)
+            if not is_complete(part, ids, **names, metric=m.spec)
         ]
         if missing:
             model = self.models[job.model]
@@ -307,7 +307,7 @@ class Work:
             for metric, part in missing:
                 # metrics ask much the same of different methods; methods themselves do not share,
                 # or the one that comes first would seem the slowest
-                with remembering(shared), blamed_on(metric):
+                with caching(shared), blamed_on(metric):
                     rows = [{k: float(v) for k, v in r.items()} for r in metric.score(cases)]
                     if len(rows) != len(cases):
                         raise ValueError(
@@ -365,8 +365,8 @@ class Outcome:
     partial: Mapping[str, Any] | None = None
 
 
-def carry_out(
-    work: Work,
+def run_jobs(
+    work: AuditWork,
     executor: Executor,
     skipped: Sequence[Mapping[str, str]],
     watch: Callable[[Progress], None],

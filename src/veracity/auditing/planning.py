@@ -28,7 +28,7 @@ THIN = 250
 
 
 @dataclass(frozen=True)
-class Item:
+class PlanItem:
     """One thing that asks, on so many texts; at most so often, None where nobody knows."""
 
     what: str
@@ -38,14 +38,14 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Plan:
+class AuditPlan:
     """What is going to be asked of a model, at most."""
 
     data: Dataset
     explainers: tuple[Explainer, ...]
     metrics: tuple[Metric, ...]
     second_draw: bool
-    items: tuple[Item, ...]
+    items: tuple[PlanItem, ...]
     total: int
     """All together: less than the sum, since tests share what they ask."""
     of: int
@@ -113,7 +113,7 @@ class Plan:
         }
 
 
-def planned(
+def plan_questions(
     data: Dataset,
     explainers: Sequence[Explainer],
     metrics: Sequence[Metric],
@@ -121,39 +121,39 @@ def planned(
     ceilings: Sequence[Explainer] = (),
     second_draw: bool = True,
     seed: int = 0,
-) -> Plan:
+) -> AuditPlan:
     """What all of this asks of one model."""
     lengths = Counter(e.input.n_features for e in data)
     part = part_of(data, PART, seed=seed)
     some = Counter(e.input.n_features for e in data if e.id in part)
     tests = [m for m in metrics if not m.of_model]
-    items = [Item("each text once", "answers", len(data), len(data))]
+    items = [PlanItem("each text once", "answers", len(data), len(data))]
     items += [
-        Item(m.spec, "test", len(data), _sum(m, lengths))
+        PlanItem(m.spec, "test", len(data), _sum(m, lengths))
         for m in metrics
         if m.of_model and m.n_questions(1) != 0
     ]
-    items += [Item(e.spec, "method", len(data), _sum(e, lengths)) for e in explainers]
+    items += [PlanItem(e.spec, "method", len(data), _sum(e, lengths)) for e in explainers]
     for m in tests:
         each = _sum(m, lengths)
         if each != 0:
             counted = None if each is None else each * len(explainers)
-            items.append(Item(f"{m.spec} of each method", "test", len(data), counted))
-    items += [Item(e.spec, "ceiling", len(part), _sum(e, some)) for e in ceilings]
+            items.append(PlanItem(f"{m.spec} of each method", "test", len(data), counted))
+    items += [PlanItem(e.spec, "ceiling", len(part), _sum(e, some)) for e in ceilings]
     again = [e for e in explainers if second_draw and drawn_again(e)]
     usual = [m for m in tests if m.usual]
     for e in again:
         own = _sum(e, some)
         scored = None if own is None else own + _shared(usual, some)
-        items.append(Item(e.spec, "second draw", len(part), scored))
+        items.append(PlanItem(e.spec, "second draw", len(part), scored))
     named = sum(i.questions or 0 for i in items if not i.what.endswith(" of each method"))
     total = named + len(explainers) * _shared(tests, lengths) + len(ceilings) * _shared(tests, some)
-    return Plan(
+    return AuditPlan(
         data, tuple(explainers), tuple(metrics), bool(again), tuple(items), total, len(data)
     )
 
 
-def within(
+def plan_within_budget(
     budget: int,
     data: Dataset,
     explainers: Sequence[Explainer],
@@ -163,12 +163,12 @@ def within(
     spare: frozenset[str],
     second_draw: bool = True,
     seed: int = 0,
-) -> Plan:
+) -> AuditPlan:
     """The plan that a budget holds: enough texts rather than many samples, extras last.
 
     `free` are the methods that may be given fewer questions, `spare` the metrics that may go.
     """
-    whole = planned(data, explainers, metrics, second_draw=second_draw, seed=seed)
+    whole = plan_questions(data, explainers, metrics, second_draw=second_draw, seed=seed)
     if whole.total <= budget:
         return replace(whole, budget=budget)
     lean = [m for m in metrics if m.spec not in spare]
@@ -187,11 +187,11 @@ def within(
         some = _as_many(budget, data, methods, tests, seed)
         if len(some) >= wanted:
             break
-    plan = planned(some, methods, tests, second_draw=False, seed=seed)
+    plan = plan_questions(some, methods, tests, second_draw=False, seed=seed)
     least = min(len(data), LEAST_TEXTS)
     if len(some) < least:
         few = data.select([i for group in _in_proportion(data, seed) for i in group][:least])
-        needed = planned(few, methods, tests, second_draw=False, seed=seed).total
+        needed = plan_questions(few, methods, tests, second_draw=False, seed=seed).total
         raise BudgetSpent(
             f"a budget of {budget:,} questions holds {len(some)} texts, too few to say anything; "
             f"{least} texts need up to {needed:,}, all {len(data):,} {whole.total:,}. Raise "
@@ -228,7 +228,7 @@ def _as_many(
             n = data.examples[i].input.n_features
             if n not in cost:
                 one = data.select([i])
-                cost[n] = planned(one, explainers, metrics, second_draw=False).total
+                cost[n] = plan_questions(one, explainers, metrics, second_draw=False).total
             needed += cost[n]
         if needed > left:
             break
@@ -313,7 +313,7 @@ def planned_suspects(
 
     def cost(texts: Dataset) -> int:
         # the same questions serve all labels
-        return planned(texts, [explainer], (), second_draw=False).total
+        return plan_questions(texts, [explainer], (), second_draw=False).total
 
     whole = SuspectsPlan(data, len(data), top, tried, cost(data) + 2 * top * tried, budget)
     if budget is None or whole.total <= budget:

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from ..core.inputs import BoolArray, Text
-from ..data.lexicon import listed, meanings
+from ..data.lexicon import listed, synonym_sets
 from ..data.words import is_chinese, read_text
 from ._attack import Attack, agrees, like
 from ._editing import Edit, inserted, respelt, without
@@ -56,7 +56,7 @@ class Dispensable(Attack):
     def _replace(self, text: Text, marked: BoolArray, rng: np.random.Generator) -> Edit | None:
         options = []
         for place, word in enumerate(text.words):
-            known = meanings().get(word.casefold())
+            known = synonym_sets().get(word.casefold())
             if known is not None and known.polarity == 0 and not marked[place]:
                 options += [
                     (place, like(other, word))

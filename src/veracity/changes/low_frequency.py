@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..core.inputs import Text
-from ..data.lexicon import meanings
+from ..data.lexicon import synonym_sets
 from ._attack import WordAttack, agrees, like
 
 
@@ -22,7 +22,7 @@ class LowFrequency(WordAttack):
     def options(self, text: Text) -> Mapping[int, Sequence[str]]:
         found = {}
         for place, word in enumerate(text.words):
-            known = meanings().get(word.casefold())
+            known = synonym_sets().get(word.casefold())
             rare = known.rare if known is not None and word.casefold() in known.common else ()
             found[place] = [like(other, word) for other in rare if agrees(other, text, place)]
         return found

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from ..core.inputs import Text
-from ..data.lexicon import meanings, own_lexicon
+from ..data.lexicon import own_lexicon, synonym_sets
 from ._attack import WordAttack, agrees, like
 
 
@@ -44,7 +44,7 @@ class Synonyms(WordAttack):
         return found
 
     def _others(self, word: str) -> list[str]:
-        known = meanings().get(word)
+        known = synonym_sets().get(word)
         if known is not None:
             return [other for other in known.common if other != word]
         if self.source == "table" or not word.isalpha() or len(word) < 4:

@@ -25,7 +25,7 @@ from .options import (
     TrainLayout,
 )
 from .reading import FileOptions, ModelOptions, answers_beside, part_of, short_names, training_data
-from .showing import Bars, print_json, stderr, stdout, typed_command
+from .showing import ProgressBars, print_json, stderr, stdout, typed_command
 
 
 def audit(
@@ -73,19 +73,24 @@ def audit(
     as_json: Json = False,
 ) -> None:
     """Test explanation methods on a model and say which to believe; resumes when given again."""
-    from ..auditing import audit as run_audit
-    from ..auditing import default_folder, plan
-    from ..auditing.bars import Bar, check_bars, check_reachable, missed
+    from ..auditing.audit import audit as run_audit
+    from ..auditing.audit import default_folder, plan
+    from ..auditing.thresholds import (
+        Threshold,
+        check_reachable,
+        check_thresholds,
+        missed_thresholds,
+    )
     from ..core.plugins import split_specs
     from ..explainers import explainers
     from ..reports.html import write_report
     from ..reports.pairs import write_pair_pages
 
     # what is misspelt is told before anything is loaded
-    bars = [Bar.parse(text) for text in fail_under or []]
+    bars = [Threshold.parse(text) for text in fail_under or []]
     for spec in split_specs(methods or []):
         explainers.make(spec, profile)
-    check_bars(bars, split_specs(metrics or []), profile)
+    check_thresholds(bars, split_specs(metrics or []), profile)
     read = file.data(data)
     part = part_of(read, data, split, limit, seed)
     names = short_names([model, *(also or [])])
@@ -117,7 +122,7 @@ def audit(
         if not as_json and any(getattr(m, "costly", False) for m in models.values()):
             stderr().print("\n".join(found.lines()), markup=False, soft_wrap=True)
 
-    with Bars(as_json) as shown:
+    with ProgressBars(as_json) as shown:
         result = run_audit(
             models,
             part,
@@ -140,7 +145,7 @@ def audit(
         pages = write_pair_pages(result.run, conclusions=said) if part.pairs else []
         # links to those pages
         report = write_report(result.run, conclusions=said)
-    failures = missed(result.standings, bars, result.run.summaries())
+    failures = missed_thresholds(result.standings, bars, result.run.summaries())
     if bars and result.run.partial is not None:
         failures.append("expected all texts for a bar; the budget held only part of them")
     tell_audit(result, report, as_json, failures, pages)
@@ -197,9 +202,9 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Build the HTML report of a run anew, without its model or its data."""
+    from ..experiments.dryrun_findings import DryRun
     from ..reports.dryrun import write_dryrun
     from ..reports.html import write_report
-    from ..results.dryrun import DryRun
     from ..results.findings import Findings
     from ..results.run import Run
 

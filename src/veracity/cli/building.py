@@ -7,13 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .options import (
-    AllowUnpickle,
-    DataSource,
-    Json,
-    Limit,
-    Seed,
-)
+from .options import AllowUnpickle, DataSource, Json, Limit, Seed
 from .reading import FileOptions, ModelOptions, check_new
 from .showing import print_json, stderr
 
@@ -43,9 +37,9 @@ def types(
     as_json: Json = False,
 ) -> None:
     """Guess the sentiment type of raw texts; people then correct 1-types.csv."""
-    from ..data import sampled
-    from ..data.construction import TYPED, assign_types, by_model
     from ..data.lexicon import own_lexicon, read_lexicon
+    from ..data.splits import sampled
+    from ..studies.construction import TYPED, assign_types, by_model
 
     read = file.data(data)
     judge = None
@@ -64,7 +58,7 @@ def sample(
     as_json: Json = False,
 ) -> None:
     """Draw equally many texts per type; people then write twins into 2-twins.csv."""
-    from ..data.construction import WRITTEN, sample_types
+    from ..studies.construction import WRITTEN, sample_types
 
     found = sample_types(folder, per_type=per_type, seed=seed)
     _tell(found, folder / WRITTEN.name, "write twins, then: data build twins", as_json)
@@ -72,7 +66,7 @@ def sample(
 
 def twins(folder: Folder, seed: Seed = 0, as_json: Json = False) -> None:
     """Keep one twin per original; people then give labels and types in 3-labels.csv."""
-    from ..data.construction import LABELLED, choose_twins
+    from ..studies.construction import LABELLED, choose_twins
 
     found = choose_twins(folder, seed=seed)
     hint = "label both texts, give each twin its sentiment_type, then: data build rationales"
@@ -81,7 +75,7 @@ def twins(folder: Folder, seed: Seed = 0, as_json: Json = False) -> None:
 
 def rationales(folder: Folder, as_json: Json = False) -> None:
     """Number the words of labelled texts; people then mark all rationales in 4-rationales.csv."""
-    from ..data.construction import MARKED, ask_rationales
+    from ..studies.construction import MARKED, ask_rationales
 
     found = ask_rationales(folder)
     hint = "write numbers of words, a line per set, then: data build ratings"
@@ -90,7 +84,7 @@ def rationales(folder: Folder, as_json: Json = False) -> None:
 
 def ratings(folder: Folder, number: Round = 1, as_json: Json = False) -> None:
     """Show every rationale by itself; other people then rate it in 5-ratings.csv."""
-    from ..data.construction import RATED, ask_ratings
+    from ..studies.construction import RATED, ask_ratings
 
     found = ask_ratings(folder, turn=number)
     if not found["sets"]:
@@ -102,8 +96,8 @@ def ratings(folder: Folder, number: Round = 1, as_json: Json = False) -> None:
 
 def judge(folder: Folder, number: Round = 1, as_json: Json = False) -> None:
     """Keep the accepted rationales and return the rejected ones in a new sheet."""
-    from ..data.construction import KEPT, MARKED
-    from ..data.construction import judge as judged
+    from ..studies.construction import KEPT, MARKED
+    from ..studies.construction import judge as judged
 
     found = judged(folder, turn=number)
     again = folder / MARKED.in_turn(number + 1)
@@ -119,8 +113,8 @@ def assemble(
     as_json: Json = False,
 ) -> None:
     """Write the records of all pairs whose texts both have an accepted rationale."""
-    from ..data import write_records
-    from ..data.construction import assemble as assembled
+    from ..data.records import write_records
+    from ..studies.construction import assemble as assembled
 
     check_new(out)
     made, waiting = assembled(folder, name=out.stem)

@@ -9,12 +9,7 @@ import typer
 
 from .exits import BAD_INPUT
 from .listing import list_datasets
-from .options import (
-    DataSource,
-    Json,
-    Limit,
-    Seed,
-)
+from .options import DataSource, Json, Limit, Seed
 from .reading import FileOptions, check_new, label_list
 from .showing import print_json, stderr
 
@@ -25,7 +20,7 @@ def describe(
     as_json: Json = False,
 ) -> None:
     """Size, balance, lengths, truths, duplicates and leaks."""
-    from ..data import describe
+    from ..data.loading import describe
     from ..reports.showing import printable
 
     facts = describe(file.data(data))
@@ -46,7 +41,8 @@ def validate(
     as_json: Json = False,
 ) -> None:
     """List every fault with its line; exit with 1 if there is one."""
-    from ..data import Columns, validate
+    from ..data.loading import validate
+    from ..data.readers import Columns
 
     read, faults = validate(
         data,
@@ -83,7 +79,7 @@ def convert(
     as_json: Json = False,
 ) -> None:
     """Write data in another layout."""
-    from ..data import write_data
+    from ..data.loading import write_data
 
     check_new(out)
     read = file.data(data)
@@ -116,7 +112,8 @@ def attack(
 
     from ..changes import attacked
     from ..changes._attack import PATTERN
-    from ..data import sampled, write_records
+    from ..data.records import write_records
+    from ..data.splits import sampled
 
     check_new(out)
     read = file.data(data)

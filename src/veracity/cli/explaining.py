@@ -10,17 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..core.errors import DataError
-from .options import (
-    Json,
-    Limit,
-    ModelSource,
-    Seed,
-    Split,
-    Train,
-    TrainLayout,
-)
+from .options import Json, Limit, ModelSource, Seed, Split, Train, TrainLayout
 from .reading import FileOptions, ModelOptions, check_new, given_texts, part_of, training_data
-from .showing import Bars, finite, print_json, stderr, stdout
+from .showing import ProgressBars, finite, print_json, stderr, stdout
 
 if TYPE_CHECKING:
     from ..core.classifiers import Classifier
@@ -53,9 +45,8 @@ def explain(
     as_json: Json = False,
 ) -> None:
     """Colour the words of texts by how they speak for a label."""
-    from ..auditing import check_ability
-    from ..auditing.explaining import wanted_target
-    from ..auditing.learning import taught
+    from ..auditing.explaining import check_ability, wanted_target
+    from ..auditing.training_sets import fit_explainer
     from ..explainers import explainers
 
     if bool(texts) == bool(data):
@@ -72,7 +63,7 @@ def explain(
     loaded = service.model(model, file.labels)
     check_ability(explainer, loaded)
     learnt_from = training_data(train, replace(file, layout=train_layout), seed)
-    explainer = taught(explainer, loaded, learnt_from, seed=seed)
+    explainer = fit_explainer(explainer, loaded, learnt_from, seed=seed)
     if data:
         read = file.data(data)
         inputs = [(e.id, e.input) for e in part_of(read, data, split, limit, seed)]
@@ -99,7 +90,7 @@ def explain(
             markup=False,
         )
     if html is not None:
-        from ..models import model_name
+        from ..models.loading import model_name
         from ..reports.explanations import Explanation, write_explanations
 
         explained = [Explanation(*one, loaded.labels) for one in in_order]
@@ -128,15 +119,15 @@ def _explained(
 ) -> Iterator[tuple[int, tuple[Any, FloatArray]]]:
     """The place of every input not done yet, its explanation and the model's answer, in batches of
     like length."""
-    from ..auditing import Progress
-    from ..auditing import explain as run_explain
-    from ..engine.asking import probabilities
+    from ..auditing.explaining import explain as run_explain
+    from ..auditing.jobs import Progress
     from ..engine.batches import by_length, mixed
+    from ..engine.inference import probabilities
 
     left = [i for i in range(len(inputs)) if i not in done]
     batches = list(by_length([inputs[i][1].n_features for i in left], budget=1000))
     count = len(inputs) - len(left)
-    with Bars(as_json) as bars:
+    with ProgressBars(as_json) as bars:
         for batch in (batches[i] for i in mixed(len(batches))):
             places = [left[i] for i in batch]
             texts = [inputs[i][1] for i in places]
@@ -160,8 +151,8 @@ def _explained_to(
     """Explanations as JSON lines; what was written before a kill is not asked again."""
     import hashlib
 
-    from ..auditing import known_answers
-    from ..results.lines import Lines
+    from ..auditing.audit import known_answers
+    from ..results.lines import ResumableLines
 
     texts = hashlib.sha256(repr([(name, t.text, t.spans) for name, t in inputs]).encode())
     asked = {
@@ -171,7 +162,7 @@ def _explained_to(
         "target": target,
         "seed": seed,
     }
-    lines = Lines(out, asked)
+    lines = ResumableLines(out, asked)
     lines.open()
     rows: list[tuple[int, Any]] = []
     for place, one in _explained(model, explainer, inputs, target, seed, as_json, lines.done):

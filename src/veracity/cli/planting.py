@@ -9,15 +9,7 @@ import typer
 
 from ..core.errors import DataError
 from .exits import FAILED_BAR
-from .options import (
-    DataSource,
-    Json,
-    Limit,
-    ModelSource,
-    Out,
-    Seed,
-    Split,
-)
+from .options import DataSource, Json, Limit, ModelSource, Out, Seed, Split
 from .reading import (
     FileOptions,
     ModelOptions,
@@ -27,7 +19,7 @@ from .reading import (
     part_of,
     short_names,
 )
-from .showing import Bars, print_json, stderr, stdout
+from .showing import ProgressBars, print_json, stderr, stdout
 
 
 def plant(
@@ -50,8 +42,8 @@ def plant(
 
     from ..changes import changed
     from ..core.plugins import split_specs
-    from ..data import sampled, split, write_records
-    from ..data.splits import PARTS
+    from ..data.records import write_records
+    from ..data.splits import PARTS, sampled, split
     from ..results.guarantees import planted_facts
 
     check_new(out)
@@ -146,11 +138,11 @@ def dryrun(
     as_json: Json = False,
 ) -> None:
     """Would this method have shown me that my model cheats? Plants cues and finds out; resumes."""
-    from ..auditing.dryrun import carried_out, planned
     from ..engine.executors import default_workers
+    from ..experiments.dryrun import plan_dryrun, run_dryrun
     from ..reports.dryrun import write_dryrun
 
-    plan = planned(
+    plan = plan_dryrun(
         model,
         file.reading(data, limit),
         scale=scale,
@@ -169,8 +161,8 @@ def dryrun(
         markup=False,
         soft_wrap=True,
     )
-    with Bars(as_json) as bars:
-        done = carried_out(
+    with ProgressBars(as_json) as bars:
+        done = run_dryrun(
             plan,
             workers=workers or default_workers(n),
             watch=lambda progress: bars.watch("dry run", progress),
@@ -216,13 +208,13 @@ def suspects(
     """List what a model leans on beyond what it means for the task."""
     from dataclasses import asdict
 
-    from ..auditing import default_folder
-    from ..auditing.suspects import suspects as find_suspects
+    from ..auditing.audit import default_folder
     from ..core.files import check_own, sole_writer
     from ..explainers import explainers
     from ..reports.pages import check_page
     from ..reports.suspects import PAGE, print_suspects, write_suspects
-    from ..results.suspects import FILE, SUSPECTS
+    from ..suspects.record import FILE, SUSPECTS
+    from ..suspects.suspects import suspects as find_suspects
 
     if method:
         explainers.make(method)
@@ -239,7 +231,7 @@ def suspects(
         if not as_json and getattr(loaded, "costly", False):
             stderr().print(plan.sentence, markup=False, soft_wrap=True)
 
-    with Bars(as_json) as shown:
+    with ProgressBars(as_json) as shown:
         found = find_suspects(
             {name: loaded},
             part,
@@ -271,7 +263,7 @@ def suspects(
 def _tell_dryrun(done: Any, report: Path, as_json: bool) -> None:
     from dataclasses import asdict
 
-    from ..results.dryrun import headline, remarks
+    from ..experiments.dryrun_findings import headline, remarks
 
     found = done.findings
     if as_json:

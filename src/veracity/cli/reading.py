@@ -37,7 +37,7 @@ from .options import (
 from .showing import without_token
 
 if TYPE_CHECKING:
-    from ..auditing.learning import Reading
+    from ..auditing.training_sets import DataConfig
     from ..core.classifiers import Classifier
     from ..core.examples import Dataset
 
@@ -46,7 +46,7 @@ def check_new(out: Path, *, records: bool = True) -> None:
     """Told before any work is done: nothing is written over, and records get a name under which
     they can be read back."""
     from ..core.files import check_new as check_new_file
-    from ..data import check_ending
+    from ..data.format import check_ending
 
     if records:
         check_ending(out)
@@ -68,10 +68,10 @@ class FileOptions:
     skip_bad: SkipBad = False
     layout: Layout = "auto"
 
-    def reading(self, source: str, limit: int | None = None) -> Reading:
-        from ..auditing.learning import Reading
+    def reading(self, source: str, limit: int | None = None) -> DataConfig:
+        from ..auditing.training_sets import DataConfig
 
-        return Reading(source, **asdict(self), limit=limit)
+        return DataConfig(source, **asdict(self), limit=limit)
 
     def data(self, source: str) -> Dataset:
         return self.reading(source).data()
@@ -97,7 +97,7 @@ class ModelOptions:
         return shlex.join(words)
 
     def model(self, source: str, labels: str, *, cache: Path | None = None) -> Classifier:
-        from ..models import load_model
+        from ..models.loading import load_model
 
         return load_model(
             source,
@@ -205,7 +205,7 @@ def nobody_leaves() -> Iterator[None]:
 
 def part_of(data: Dataset, source: str, part: str, limit: int | None, seed: int) -> Dataset:
     """The part asked for: of a corpus the test part, of somebody's file all of it."""
-    from ..data import sampled, split
+    from ..data.splits import sampled, split
 
     part = part or ("all" if Path(source).exists() else "test")
     if part not in ("all", "train", "validation", "test"):
@@ -215,7 +215,7 @@ def part_of(data: Dataset, source: str, part: str, limit: int | None, seed: int)
 
 
 def training_data(source: str, file: FileOptions, seed: int) -> Dataset | None:
-    from ..auditing.learning import training_part
+    from ..auditing.training_sets import training_part
 
     if not source:
         return None
@@ -224,7 +224,7 @@ def training_data(source: str, file: FileOptions, seed: int) -> Dataset | None:
 
 def short_names(sources: list[str]) -> dict[str, str]:
     """A short name for each model: the last part of its path, numbered where two are alike."""
-    from ..models import model_name
+    from ..models.loading import model_name
 
     named: dict[str, str] = {}
     for source in sources:
@@ -246,7 +246,7 @@ def numbers(option: str, text: str) -> tuple[float, ...]:
 
 
 def given_texts(texts: list[str], language: str, max_words: int) -> list[Any]:
-    from ..data import read_text
+    from ..data.words import read_text
 
     typed = texts != ["-"]
     lines = texts if typed else [line.rstrip("\n") for line in sys.stdin if line.strip()]

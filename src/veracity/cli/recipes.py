@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from .options import Json, Out, Seed
-from .showing import Bars, print_json, stderr, stdout, working
+from .showing import ProgressBars, print_json, stderr, stdout, working
 
 
 def run(
@@ -38,7 +38,7 @@ def run(
     chosen = recipes.make(recipe)
     folder = out or Path("runs") / f"{chosen.plugin_name()}-{scale}"
     with sole_writer(folder, EXPERIMENT):
-        with Bars(as_json) as bars:
+        with ProgressBars(as_json) as bars:
             found = chosen.run(
                 folder,
                 scale=scale,

@@ -62,7 +62,7 @@ def working(console: Console, said: str) -> Iterator[None]:
         yield
 
 
-class Bars:
+class ProgressBars:
     """Progress on standard error; plain lines where that is not a terminal."""
 
     def __init__(self, quiet: bool) -> None:
@@ -76,7 +76,7 @@ class Bars:
         self.tasks: dict[str, Any] = {}
         self.bar: Any = None
 
-    def __enter__(self) -> Bars:
+    def __enter__(self) -> ProgressBars:
         from rich.progress import (
             BarColumn,
             MofNCompleteColumn,

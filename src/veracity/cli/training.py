@@ -9,14 +9,9 @@ import typer
 
 from ..core.errors import PluginError
 from .auditing import tell_audit
-from .options import (
-    DataSource,
-    Json,
-    Limit,
-    Seed,
-)
+from .options import DataSource, Json, Limit, Seed
 from .reading import FileOptions
-from .showing import Bars, print_json, stderr
+from .showing import ProgressBars, print_json, stderr
 
 
 def demo(
@@ -31,7 +26,7 @@ def demo(
     from ..recipes.demo import demo as run_demo
     from ..reports.html import write_report
 
-    with sole_writer(out, DEMONSTRATION), Bars(as_json) as bars:
+    with sole_writer(out, DEMONSTRATION), ProgressBars(as_json) as bars:
         audit = run_demo(out, sentences=sentences, workers=workers, watch=bars.watch)
         report = write_report(audit.run, conclusions=audit.conclusions)
     tell_audit(audit, report, as_json)
@@ -72,11 +67,11 @@ def train(
     """Train a model; stopped, it goes on from its last epoch when given again."""
     from dataclasses import replace
 
-    from ..auditing.training import trained_once
     from ..core.files import check_own
-    from ..data import leaks, split
-    from ..models import MODEL, RECORD
+    from ..data.splits import leaks, split
+    from ..experiments.training import trained_once
     from ..models.architectures import architectures
+    from ..models.loading import MODEL, RECORD
     from ..reports.showing import printable
 
     architecture = architectures.make(model)
@@ -116,7 +111,7 @@ def train(
         "leaks": leaked,
         "reading": reading.recorded(),
     }
-    with Bars(as_json) as bars:
+    with ProgressBars(as_json) as bars:
         student = trained_once(
             architecture,
             parts,
@@ -172,8 +167,8 @@ def pretrain(
 
     What it writes is an encoder like any other: veracity train 'transformer(encoder=OUT)' DATA."""
     from ..core.files import check_own
-    from ..data import sampled
     from ..data.lexicon import own_lexicon, read_lexicon
+    from ..data.splits import sampled
     from ..models.pretraining import ENCODER, PRETRAINED, Pretraining
     from ..models.pretraining import pretrain as pretrained
 
@@ -186,7 +181,7 @@ def pretrain(
     except ValueError as error:
         raise PluginError(str(error)) from None
     read = file.data(data)
-    with Bars(as_json) as bars:
+    with ProgressBars(as_json) as bars:
         found = pretrained(
             encoder,
             sampled(read, limit, seed=seed),

@@ -10,14 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from ..core.errors import DataError, PluginError
-from .options import (
-    AllowUnpickle,
-    DataSource,
-    Json,
-    Limit,
-    Seed,
-    Split,
-)
+from .options import AllowUnpickle, DataSource, Json, Limit, Seed, Split
 from .reading import FileOptions, ModelOptions, check_new, label_list, part_of
 from .showing import print_json, stderr, stdout, working
 
@@ -56,7 +49,7 @@ def learn(
     as_json: Json = False,
 ) -> None:
     """Learn which words decide each label, where nobody marked them."""
-    from ..data import sampled
+    from ..data.splits import sampled
     from ..results.truths import remarks
     from ..truths import learnt_truth, truths
 
@@ -165,8 +158,8 @@ def mark(
 ) -> None:
     """Mark these words in data, so that `veracity audit` tests methods against them."""
     from ..core.truths import WordSets
-    from ..data import write_records
-    from ..engine.asking import probabilities
+    from ..data.records import write_records
+    from ..engine.inference import probabilities
 
     sets = WordSets.load(words)
     check_new(out)

@@ -20,7 +20,7 @@ from .options import (
     TrainLayout,
 )
 from .reading import FileOptions, ModelOptions, answers_beside, part_of, short_names
-from .showing import Bars, print_json, stdout
+from .showing import ProgressBars, print_json, stdout
 
 
 def robustness(
@@ -49,7 +49,7 @@ def robustness(
     as_json: Json = False,
 ) -> None:
     """Is a model still right on adversarial twins? A table, and a page that shows each pair."""
-    from ..auditing import audit, default_folder
+    from ..auditing.audit import audit, default_folder
     from ..changes import attacked
     from ..explainers import explainers
     from ..reports.pairs import print_robustness, write_pair_pages
@@ -72,7 +72,7 @@ def robustness(
     models = {
         name: service.model(source, file.labels, cache=answers) for name, source in names.items()
     }
-    with Bars(as_json) as shown:
+    with ProgressBars(as_json) as shown:
         run = audit(
             models,
             part,
@@ -137,11 +137,11 @@ def augment(
     """Does training on pattern-made twins help, and against whom? Trains both ways; resumes."""
     from dataclasses import replace
 
-    from ..auditing.augmentation import augmentation
-    from ..data import sampled
+    from ..data.splits import sampled
+    from ..experiments.augmentation import augmentation
+    from ..experiments.augmentation_record import FILE
     from ..models.architectures import architectures
     from ..reports.augmentation import print_augmentation, write_augmentation
-    from ..results.augmentation import FILE
 
     made = architectures.make(architecture)
     asked = {"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate}
@@ -152,7 +152,7 @@ def augment(
         raise PluginError(str(error)) from None
     tested = file.data(twins)
     read = replace(file, columns=train_columns, layout=train_layout).data(train)
-    with Bars(as_json) as bars:
+    with ProgressBars(as_json) as bars:
         found = augmentation(
             made,
             sampled(read, limit, seed=seed),

@@ -65,7 +65,7 @@ class Differentiable(Classifier, Protocol):
 
 
 @runtime_checkable
-class Stretching(Differentiable, Protocol):
+class LinearFirstLayer(Differentiable, Protocol):
     """Its first layer, bias left out, grows in proportion to the embeddings, and no special piece
     stands among them: a whole path from zero needs one pass through it."""
 
@@ -144,7 +144,7 @@ class Convolutional(Differentiable, Protocol):
 
 
 @runtime_checkable
-class Cutting(Classifier, Protocol):
+class Truncating(Classifier, Protocol):
     """Reads only so many words of a text; what stands behind them decides nothing."""
 
     def words_read(self, inputs: Sequence[Text]) -> list[int]: ...  # of each text

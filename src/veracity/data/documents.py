@@ -10,7 +10,7 @@ from typing import Any
 from ..core.errors import DataError
 from ..core.files import read_bytes
 from ..core.limits import BYTES, LINE
-from .readers import Row, Table, read_table
+from .readers import RawRow, RawTable, read_table
 
 DOCS = "docs"
 """The folder with a file per document, or, with .jsonl, the file with a line per document."""
@@ -22,16 +22,16 @@ _FLAT = ("id", "label", "tokens", "evidence")
 _ORDER = ("train", "val", "dev", "test")
 
 
-def read_source(path: Path) -> Table:
+def read_source(path: Path) -> RawTable:
     """The rows of any file or folder; annotations with the documents that they speak of."""
     if not path.is_dir():
         table = read_table(path)
         if not set(table.columns) >= FIELDS:
             return table
-        shelf = Shelf.beside(path.parent)
+        shelf = DocumentStore.beside(path.parent)
         return _table(_joined(row, shelf, "") for row in table.rows)
     files = _annotations(path)
-    return _table(_all(files, Shelf.beside(path))) if files else read_table(path)
+    return _table(_all(files, DocumentStore.beside(path))) if files else read_table(path)
 
 
 def _annotations(folder: Path) -> list[Path]:
@@ -48,7 +48,7 @@ def _annotations(folder: Path) -> list[Path]:
 
 
 @dataclass
-class Shelf:
+class DocumentStore:
     """Documents by name, each read when it is first asked for."""
 
     place: Path
@@ -56,7 +56,7 @@ class Shelf:
     size: int = 0
 
     @classmethod
-    def beside(cls, folder: Path) -> Shelf:
+    def beside(cls, folder: Path) -> DocumentStore:
         """The documents that lie in a folder, as files or as lines of one file."""
         if (folder / DOCS).is_dir():
             return cls((folder / DOCS).resolve())
@@ -112,7 +112,7 @@ def _words(text: str) -> tuple[list[str], list[int]]:
     return [w for s in sentences for w in s], [len(s) for s in sentences if s]
 
 
-def _all(files: list[Path], shelf: Shelf) -> Iterator[Row]:
+def _all(files: list[Path], shelf: DocumentStore) -> Iterator[RawRow]:
     """Rows of several files are counted on, since each must have a number of its own."""
     before = 0
     for path in files:
@@ -120,20 +120,20 @@ def _all(files: list[Path], shelf: Shelf) -> Iterator[Row]:
             where = f"{path.name}, line {row.line}: "
             joined = _joined(row, shelf, where)
             values = joined.values if joined.fault else {"split": path.stem, **joined.values}
-            yield Row(before + row.line, values, joined.fault)
+            yield RawRow(before + row.line, values, joined.fault)
         before += read_bytes(path).count(b"\n") + 1
 
 
-def _joined(row: Row, shelf: Shelf, where: str) -> Row:
+def _joined(row: RawRow, shelf: DocumentStore, where: str) -> RawRow:
     if row.fault:
-        return Row(row.line, row.values, where + row.fault)
+        return RawRow(row.line, row.values, where + row.fault)
     try:
-        return Row(row.line, _record(dict(row.values), shelf))
+        return RawRow(row.line, _record(dict(row.values), shelf))
     except ValueError as error:
-        return Row(row.line, {"id": row.values.get("annotation_id")}, f"{where}{error}")
+        return RawRow(row.line, {"id": row.values.get("annotation_id")}, f"{where}{error}")
 
 
-def _record(values: dict[str, Any], shelf: Shelf) -> dict[str, Any]:
+def _record(values: dict[str, Any], shelf: DocumentStore) -> dict[str, Any]:
     """One annotation as the flat layout has it; several documents stand one behind the other."""
     groups = values.get("evidences") or []
     if not isinstance(groups, list) or not all(isinstance(g, list) for g in groups):
@@ -166,7 +166,7 @@ def _record(values: dict[str, Any], shelf: Shelf) -> dict[str, Any]:
     }
 
 
-def _place(one: dict[str, Any], starts: dict[str, int], shelf: Shelf) -> list[int]:
+def _place(one: dict[str, Any], starts: dict[str, int], shelf: DocumentStore) -> list[int]:
     docid, start, end = (one.get(key) for key in ("docid", "start_token", "end_token"))
     if not isinstance(docid, str) or docid not in starts:
         raise ValueError(f"the evidence names the document {docid!r}, the annotation does not")
@@ -182,7 +182,7 @@ def _place(one: dict[str, Any], starts: dict[str, int], shelf: Shelf) -> list[in
     return [starts[docid] + start, starts[docid] + end]
 
 
-def _table(rows: Iterator[Row]) -> Table:
+def _table(rows: Iterator[RawRow]) -> RawTable:
     kept = tuple(rows)
     seen = (key for row in kept for key in row.values)
-    return Table(tuple(dict.fromkeys((*_FLAT, *seen))), kept)
+    return RawTable(tuple(dict.fromkeys((*_FLAT, *seen))), kept)

@@ -13,7 +13,7 @@ from ..core.errors import DataError
 from ..core.examples import Dataset
 from ..core.files import written_whole
 from ..core.plugins import Plugin
-from .readers import Row, Table
+from .readers import RawRow, RawTable
 
 Values = dict[str, Any]
 
@@ -26,12 +26,12 @@ class Format(Plugin, ABC):
     fields: ClassVar[frozenset[str]]
     """Columns that, found together, tell this layout from others."""
 
-    def recognises(self, table: Table) -> bool:
+    def recognises(self, table: RawTable) -> bool:
         """Whether a table is laid out so."""
         return self.fields <= set(table.columns)
 
     @abstractmethod
-    def records(self, table: Table) -> Iterator[Row]:
+    def records(self, table: RawTable) -> Iterator[RawRow]:
         """Every row under the names of our fields; one that cannot be turned says why."""
 
     def rows(self, dataset: Dataset) -> Iterator[Values]:
@@ -43,28 +43,28 @@ class Format(Plugin, ABC):
 
 
 def turned(
-    table: Table, turn: Callable[[Values], Values], ids: Sequence[str] = ("id",)
-) -> Iterator[Row]:
+    table: RawTable, turn: Callable[[Values], Values], ids: Sequence[str] = ("id",)
+) -> Iterator[RawRow]:
     """Each row by itself; what is wrong with it stays on its line."""
     for row in table.rows:
         if row.fault:
             yield row
             continue
         try:
-            yield Row(row.line, turn(dict(row.values)))
+            yield RawRow(row.line, turn(dict(row.values)))
         except ValueError as error:
             # what pairs are known by stays: a fault must not cause others
             known = {k: v for k, v in row.values.items() if k in ("rel_ids", "partner")}
             known["id"] = next((row.values[k] for k in ids if k in row.values), None)
-            yield Row(row.line, known, str(error))
+            yield RawRow(row.line, known, str(error))
 
 
-def translated(table: Table, form: Format) -> Table:
+def translated(table: RawTable, form: Format) -> RawTable:
     """A table of another layout as one of records."""
     rows = tuple(form.records(table))
     seen = (key for row in rows for key in row.values)
     # the layout has both, even where every row is faulty: that is then told row by row
-    return Table(tuple(dict.fromkeys((*seen, "text", "label"))), rows)
+    return RawTable(tuple(dict.fromkeys((*seen, "text", "label"))), rows)
 
 
 def check_ending(path: str | Path) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..core.errors import DataError
-from .readers import Row, Table, arrow_rows
+from .readers import RawRow, RawTable, arrow_rows
 
 EXPECTED = (
     "expected a path, the name of a corpus, a pandas DataFrame, a list of texts, a list of records "
@@ -15,7 +15,7 @@ EXPECTED = (
 )
 
 
-def table_of(source: Any) -> tuple[Table, str]:
+def table_of(source: Any) -> tuple[RawTable, str]:
     """The rows, counted from 1, and a name for what they came in."""
     if _is_of(source, "pandas", "DataFrame"):
         return _frame(source), "dataframe"
@@ -29,7 +29,9 @@ def table_of(source: Any) -> tuple[Table, str]:
     if not items:
         raise DataError(f"{EXPECTED}; got an empty {type(source).__name__}")
     if all(isinstance(item, str) for item in items):
-        return Table(("text",), tuple(Row(i, {"text": t}) for i, t in enumerate(items, 1))), "texts"
+        return RawTable(
+            ("text",), tuple(RawRow(i, {"text": t}) for i, t in enumerate(items, 1))
+        ), "texts"
     if not all(isinstance(item, Mapping) for item in items):
         kinds = sorted({type(item).__name__ for item in items})
         raise DataError(f"{EXPECTED}; got a list of {' and '.join(kinds)}")
@@ -43,32 +45,32 @@ def _is_of(source: Any, package: str, name: str) -> bool:
     )
 
 
-def _frame(frame: Any) -> Table:
+def _frame(frame: Any) -> RawTable:
     names = [str(name) for name in frame.columns]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise DataError(f"expected every column to have its own name; twice: {', '.join(twice)}")
     return _records(dict(zip(names, row, strict=True)) for row in frame.itertuples(False, None))
 
 
-def _records(records: Iterable[Mapping[Any, Any]]) -> Table:
+def _records(records: Iterable[Mapping[Any, Any]]) -> RawTable:
     rows = tuple(
-        Row(i, {str(k): _plain(v) for k, v in record.items()})
+        RawRow(i, {str(k): _plain(v) for k, v in record.items()})
         for i, record in enumerate(records, 1)
     )
-    return Table(tuple(dict.fromkeys(key for row in rows for key in row.values)), rows)
+    return RawTable(tuple(dict.fromkeys(key for row in rows for key in row.values)), rows)
 
 
-def _parts(parts: Mapping[Any, Any]) -> Table:
+def _parts(parts: Mapping[Any, Any]) -> RawTable:
     """Parts by name; a part by itself may know what it is part of."""
     columns: dict[str, None] = {}
-    rows: list[Row] = []
+    rows: list[RawRow] = []
     for name, part in parts.items():
         split = name or (str(part.split) if part.split else None)
         columns |= dict.fromkeys([*part.column_names, *(["split"] if split else [])])
         rows += arrow_rows(
             part.with_format("arrow")[:], part.features.to_dict(), split, before=len(rows)
         )
-    return Table(tuple(columns), tuple(rows))
+    return RawTable(tuple(columns), tuple(rows))
 
 
 def _plain(value: Any) -> Any:

@@ -153,7 +153,7 @@ def listed(text: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Meaning:
+class SynonymSet:
     """Words that can stand for each other, and whether they praise (1), blame (-1) or neither."""
 
     polarity: int
@@ -162,14 +162,14 @@ class Meaning:
 
 
 @functools.cache
-def meanings() -> Mapping[str, Meaning]:
+def synonym_sets() -> Mapping[str, SynonymSet]:
     """Our own stock, by word."""
-    found: dict[str, Meaning] = {}
+    found: dict[str, SynonymSet] = {}
     for polarity, texts in _PLAIN.items():
         for line in "".join(texts).split("\n"):
             if line:
                 common, _, rare = line.partition("|")
-                one = Meaning(polarity, *(tuple(_words(part)) for part in (common, rare)))
+                one = SynonymSet(polarity, *(tuple(_words(part)) for part in (common, rare)))
                 found |= dict.fromkeys((*one.common, *one.rare), one)
     return found
 
@@ -177,7 +177,7 @@ def meanings() -> Mapping[str, Meaning]:
 @functools.cache
 def own_lexicon() -> Mapping[str, int]:
     """The emotional words of our own stock: 1 praises, -1 blames."""
-    return {word: one.polarity for word, one in meanings().items() if one.polarity}
+    return {word: one.polarity for word, one in synonym_sets().items() if one.polarity}
 
 
 def read_lexicon(*paths: str | Path) -> dict[str, int]:

@@ -108,7 +108,7 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class Row:
+class RawRow:
     """One row as it stands in a file, where it stands, and why it cannot be used, if so."""
 
     line: int
@@ -119,14 +119,14 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Table:
+class RawTable:
     """Rows and the names of their columns."""
 
     columns: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[RawRow, ...]
 
 
-def read_table(path: Path) -> Table:
+def read_table(path: Path) -> RawTable:
     """The rows of any file or folder that is understood."""
     if path.is_dir():
         return _folder(path)
@@ -257,7 +257,7 @@ def _tab_separated(text: str, path: Path) -> list[Record]:
     return plain if swallowed or (even and len(quoted) < len(plain)) else quoted
 
 
-def _delimited(records: list[Record], path: Path) -> Table:
+def _delimited(records: list[Record], path: Path) -> RawTable:
     if not records:
         raise DataError(f"{path} is empty: expected a header row with the names of the columns")
     header = [name.strip() for name in records[0][1]]
@@ -273,23 +273,23 @@ def _delimited(records: list[Record], path: Path) -> Table:
             fault = f"expected {len(header)} fields, as in the header; got {len(fields)}"
         elif (longest := max(map(len, fields))) > most:
             fault = LINE.exceeded(longest)
-        rows.append(Row(line, dict(zip(header, fields, strict=False)), fault))
-    return Table(tuple(header), tuple(rows))
+        rows.append(RawRow(line, dict(zip(header, fields, strict=False)), fault))
+    return RawTable(tuple(header), tuple(rows))
 
 
-def _json_lines(text: str) -> Iterator[Row]:
+def _json_lines(text: str) -> Iterator[RawRow]:
     most = LINE.value
     for i, line in enumerate(text.split("\n"), 1):
         if len(line) > most:
-            yield Row(i, {}, LINE.exceeded(len(line)))
+            yield RawRow(i, {}, LINE.exceeded(len(line)))
         elif line.strip():
             try:
                 yield _object(i, parse_json(line, f"line {i}"))
             except ValueError as error:
-                yield Row(i, {}, f"expected one JSON object per line; {error}")
+                yield RawRow(i, {}, f"expected one JSON object per line; {error}")
 
 
-def _json_list(text: str, path: Path) -> Iterator[Row]:
+def _json_list(text: str, path: Path) -> Iterator[RawRow]:
     """The objects of a list, known by their place in it: it may all stand on one line."""
     try:
         values = parse_json(text, path)
@@ -300,18 +300,18 @@ def _json_list(text: str, path: Path) -> Iterator[Row]:
     return (_object(i, value) for i, value in enumerate(values, 1))
 
 
-def _object(line: int, value: Any) -> Row:
+def _object(line: int, value: Any) -> RawRow:
     if isinstance(value, dict):
-        return Row(line, value)
-    return Row(line, {}, f"expected a JSON object, got {type(value).__name__}")
+        return RawRow(line, value)
+    return RawRow(line, {}, f"expected a JSON object, got {type(value).__name__}")
 
 
-def _of_objects(rows: Iterator[Row]) -> Table:
+def _of_objects(rows: Iterator[RawRow]) -> RawTable:
     kept = tuple(rows)
-    return Table(tuple(dict.fromkeys(key for row in kept for key in row.values)), kept)
+    return RawTable(tuple(dict.fromkeys(key for row in kept for key in row.values)), kept)
 
 
-def _parquet(path: Path) -> Table:
+def _parquet(path: Path) -> RawTable:
     import pyarrow.parquet as pq
 
     with _readable(path, "Parquet"):
@@ -323,7 +323,7 @@ def _parquet(path: Path) -> Table:
             features = about["info"]["features"]
         except (ValueError, KeyError, TypeError):
             features = {}
-        return Table(tuple(table.column_names), tuple(arrow_rows(table, features, None, 0)))
+        return RawTable(tuple(table.column_names), tuple(arrow_rows(table, features, None, 0)))
 
 
 @contextmanager
@@ -376,7 +376,7 @@ def _leaves(column: Any) -> int:
     return len(column)
 
 
-def arrow_rows(table: Any, features: Any, split: str | None, before: int) -> Iterator[Row]:
+def arrow_rows(table: Any, features: Any, split: str | None, before: int) -> Iterator[RawRow]:
     """Rows of an Arrow table with the names of labels that its features number."""
     names = {
         column: feature["names"]
@@ -390,10 +390,10 @@ def arrow_rows(table: Any, features: Any, split: str | None, before: int) -> Ite
             place = values.get(column)
             if isinstance(place, int) and 0 <= place < len(options):
                 values[column] = options[place]
-        yield Row(i, values if split is None else {"split": split, **values})
+        yield RawRow(i, values if split is None else {"split": split, **values})
 
 
-def _folder(path: Path) -> Table:
+def _folder(path: Path) -> RawTable:
     """A Dataset or a DatasetDict as `save_to_disk` leaves it, read without that library."""
     if (path / "dataset_dict.json").exists():
         about = path / "dataset_dict.json"
@@ -406,7 +406,7 @@ def _folder(path: Path) -> Table:
             "folder written by datasets' save_to_disk"
         )
     columns: dict[str, None] = {}
-    rows: list[Row] = []
+    rows: list[RawRow] = []
     for name in names:
         state = _about(path / name / "state.json")
         features = _about(path / name / "dataset_info.json")["features"]
@@ -424,7 +424,7 @@ def _folder(path: Path) -> Table:
             columns |= dict.fromkeys([*table.column_names, *(["split"] if split else [])])
             with _readable(file, "Arrow"):
                 rows += arrow_rows(table, features, split, len(rows))
-    return Table(tuple(columns), tuple(rows))
+    return RawTable(tuple(columns), tuple(rows))
 
 
 def _listed(path: Path, key: str, about: Mapping[str, Any]) -> list[Any]:

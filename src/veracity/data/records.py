@@ -18,7 +18,7 @@ from ..core.errors import DataError
 from ..core.examples import UNLABELLED, Dataset, Example
 from ..core.inputs import BoolArray, Text
 from .format import write_rows
-from .readers import Columns, Table
+from .readers import Columns, RawTable
 from .words import is_chinese, read_text, text_of_tokens
 
 FACTS: Mapping[str, tuple[str, ...]] = {
@@ -74,7 +74,7 @@ class _Draft:
 
 
 def read_records(
-    table: Table,
+    table: RawTable,
     columns: Columns,
     *,
     name: str,
@@ -163,7 +163,7 @@ def _new_id(value: Any, line: int, number: int, first_line: dict[str, int]) -> s
 
 
 def _label_names(
-    table: Table, columns: Columns, labels: Sequence[str] | None
+    table: RawTable, columns: Columns, labels: Sequence[str] | None
 ) -> tuple[tuple[str, ...], bool]:
     """The names that are given, if any, and whether the rows number them instead."""
     if not columns.label:
@@ -177,7 +177,7 @@ def _label_names(
     return names, not seen & set(names)
 
 
-def _written_names(table: Table, columns: Columns) -> tuple[str, ...]:
+def _written_names(table: RawTable, columns: Columns) -> tuple[str, ...]:
     """The names that the rows themselves give, in their order; none where they give none."""
     written = next((row.values.get(columns.labels) for row in table.rows), None)
     return tuple(map(str, written)) if isinstance(written, list) else ()

@@ -41,7 +41,7 @@ class Sheet:
 
 
 @dataclass(frozen=True)
-class Line:
+class SheetLine:
     """One line of a sheet and where an editor shows it; what is not filled in is empty."""
 
     number: int
@@ -81,7 +81,9 @@ def unwritten(sheet: Sheet, folder: Path, *, turn: int = 1) -> Path:
     return path
 
 
-def read_sheet(sheet: Sheet, folder: Path, *, turn: int = 1, empty: bool = False) -> Sequence[Line]:
+def read_sheet(
+    sheet: Sheet, folder: Path, *, turn: int = 1, empty: bool = False
+) -> Sequence[SheetLine]:
     """The lines of a sheet that people filled in."""
     path = folder / sheet.in_turn(turn)
     if not path.exists():
@@ -98,7 +100,7 @@ def read_sheet(sheet: Sheet, folder: Path, *, turn: int = 1, empty: bool = False
     if not table.rows and not empty:
         raise DataError(f"{path}: expected at least one line below the header, got none")
     lines = [
-        Line(
+        SheetLine(
             row.line,
             {k: re.sub(f"{_LINE}'{_FORMULA}", r"\1\2", str(v)) for k, v in row.values.items()},
         )
@@ -116,7 +118,12 @@ def read_sheet(sheet: Sheet, folder: Path, *, turn: int = 1, empty: bool = False
 
 
 def read_lines(
-    sheet: Sheet, folder: Path, read: Callable[[Line], Read], *, turn: int = 1, empty: bool = False
+    sheet: Sheet,
+    folder: Path,
+    read: Callable[[SheetLine], Read],
+    *,
+    turn: int = 1,
+    empty: bool = False,
 ) -> list[Read]:
     """What `read` makes of every line; where it raises a ValueError, the line has a fault."""
     found, faults = [], []

@@ -84,7 +84,7 @@ class Local:
 _ear: Callable[[Any], None] | None = None
 
 
-def tell(news: Any) -> None:
+def report_progress(news: Any) -> None:
     """From within a job, for whoever gave it out; unheard where nobody listens."""
     if _ear is not None:
         _ear(news)

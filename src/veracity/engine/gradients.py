@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..core.classifiers import Differentiable, Embedded, Stretching
+from ..core.classifiers import Differentiable, Embedded, LinearFirstLayer
 from ..core.errors import ModelError
 from ..core.inputs import Alignment, FloatArray, Text
-from .asking import checked
 from .batches import by_length
-from .memory import recalled
-from .tally import asked
+from .cache import cached_answers
+from .call_counter import add_calls
+from .inference import checked
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -96,13 +96,13 @@ def path_gradients(
             embedded = model.embed([inputs[i] for i in batch])
             wanted = [targets[i] for i in batch]
             given = embedded, wanted, at[batch], shares[batch], output
-            if isinstance(model, Stretching):
+            if isinstance(model, LinearFirstLayer):
                 results, ends = _stretch(model, *given)
             else:
                 results, ends = _walk(model, *given)
             check_answers(model, [inputs[i] for i in batch], ends)
             found.update(zip(batch, results, strict=True))
-    asked(len(inputs) * count)
+    add_calls(len(inputs) * count)
     return [found[i] for i in range(len(inputs))]
 
 
@@ -176,7 +176,7 @@ def check_answers(model: Differentiable, inputs: Sequence[Text], logits: Tensor)
         return checked(model, model.probabilities([texts[i] for i in places]), len(places))
 
     # not counted: to be explained, the answers were asked for before
-    answers = recalled(model, texts, ask, len(model.labels))
+    answers = cached_answers(model, texts, ask, len(model.labels))
     followed = _numbers(torch.softmax(logits.detach().double(), dim=-1))[known]
     apart = np.abs(answers - followed).max(axis=1)
     worst = int(apart.argmax())
@@ -212,7 +212,7 @@ def without_words(embedded: Embedded) -> Tensor:
 
 
 def _stretch(
-    model: Stretching,
+    model: LinearFirstLayer,
     embedded: Embedded,
     targets: Sequence[int],
     points: FloatArray,
@@ -273,7 +273,7 @@ def noisy_gradients(
             means = _around(model, embedded, wanted, own, copies, noise, absolute, output)
             rows = zip(means, embedded.alignments, strict=True)
             found.update(zip(batch, (NoisyGradient(*row) for row in rows), strict=True))
-    asked(len(inputs) * copies)
+    add_calls(len(inputs) * copies)
     return [found[i] for i in range(len(inputs))]
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from ..core.classifiers import Convolutional, FeatureMap
 from ..core.inputs import FloatArray, IntArray, Text
 from .batches import by_length
+from .call_counter import add_calls
 from .gradients import chosen_output, evaluating
-from .tally import asked
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -94,7 +94,7 @@ def filter_hits(
                 logits[j],
                 np.zeros(0) if gradient is None else gradient[j],
             )
-    asked(len(inputs))
+    add_calls(len(inputs))
     return [found[i] for i in range(len(inputs))]
 
 
@@ -115,7 +115,7 @@ def map_gradients(
                         m.width, m.before, m.row_per_word, values, slope[j, :own], n_words[j]
                     )
                 )
-    asked(len(inputs))
+    add_calls(len(inputs))
     return [found[i] for i in range(len(inputs))]
 
 

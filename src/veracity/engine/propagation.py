@@ -23,8 +23,8 @@ from ..core.classifiers import Differentiable, Embedded
 from ..core.errors import ModelError
 from ..core.inputs import Text
 from .batches import by_length
+from .call_counter import add_calls
 from .gradients import PathGradient, check_answers, chosen_output, evaluating, without_words
-from .tally import asked
 
 Function = Callable[..., Any]
 
@@ -525,5 +525,5 @@ def in_batches(
                 found[i] = PathGradient(
                     difference[row], gradients[row], outputs[row], embedded.alignments[row]
                 )
-    asked(len(inputs) * passes)
+    add_calls(len(inputs) * passes)
     return [found[i] for i in range(len(inputs))]

@@ -12,7 +12,7 @@ from ..core.attributions import Attribution
 from ..core.classifiers import Attentive, Classifier
 from ..core.explainers import Explainer
 from ..core.inputs import FloatArray, Text
-from ..engine.tally import asked
+from ..engine.call_counter import add_calls
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Attention(Explainer):
         rngs: Sequence[np.random.Generator],
     ) -> list[Attribution]:
         weights = cast(Attentive, model).attention(inputs, self._way)
-        asked(len(inputs))
+        add_calls(len(inputs))
         return [
             Attribution(text, target, self._scaled(scores))
             for text, target, scores in zip(inputs, targets, weights, strict=True)

@@ -15,7 +15,7 @@ from ..core.classifiers import Classifier
 from ..core.explainers import Explainer
 from ..core.inputs import BoolArray, FloatArray, Hiding, IntArray, Text
 from ..core.plugins import Profiles
-from ..engine.asking import Output, Rows, masked_probabilities, value
+from ..engine.inference import LazyMasks, Output, masked_probabilities, value
 from ..engine.surrogates import (
     QUESTIONS,
     USUAL_QUESTIONS,
@@ -201,9 +201,9 @@ def feature_of_word(text: Text, bow: bool) -> IntArray:
     return np.array([places.setdefault(w, len(places)) for w in text.words], dtype=np.int64)
 
 
-def of_words(z: BoolArray, owner: IntArray) -> Rows:
+def of_words(z: BoolArray, owner: IntArray) -> LazyMasks:
     """Words shown or not, from features that are."""
-    return Rows((len(z), len(owner)), lambda places: z[places][:, owner])
+    return LazyMasks((len(z), len(owner)), lambda places: z[places][:, owner])
 
 
 def neighbourhood(n: int, samples: int, rng: np.random.Generator) -> BoolArray:

@@ -12,7 +12,7 @@ from ..core.attributions import Attribution
 from ..core.classifiers import Classifier
 from ..core.explainers import Explainer
 from ..core.inputs import Hiding, IntArray, Text
-from ..engine.asking import Output, Rows, masked_probabilities, value
+from ..engine.inference import LazyMasks, Output, masked_probabilities, value
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Occlusion(Explainer):
         return np.array([places.setdefault(w, len(places)) for w in text.words], dtype=np.int64)
 
 
-def all_but_one(group: IntArray) -> Rows:
+def all_but_one(group: IntArray) -> LazyMasks:
     """Everything shown, then everything but each group of words in turn."""
     count = int(group.max(initial=-1)) + 1
-    return Rows((count + 1, len(group)), lambda places: places[:, None] != group + 1)
+    return LazyMasks((count + 1, len(group)), lambda places: places[:, None] != group + 1)

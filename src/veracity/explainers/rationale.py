@@ -12,7 +12,7 @@ from ..core.attributions import Attribution
 from ..core.classifiers import Classifier, Selective
 from ..core.explainers import Explainer
 from ..core.inputs import Text
-from ..engine.tally import asked
+from ..engine.call_counter import add_calls
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Rationale(Explainer):
         rngs: Sequence[np.random.Generator],
     ) -> list[Attribution]:
         gates = cast(Selective, model).rationale(inputs)
-        asked(len(inputs))
+        add_calls(len(inputs))
         return [
             Attribution(text, target, (z > 0).astype(np.float64) if self.binary else z)
             for text, target, z in zip(inputs, targets, gates, strict=True)

@@ -12,9 +12,9 @@ from ..core.attributions import Attribution
 from ..core.classifiers import Classifier
 from ..core.explainers import Explainer
 from ..core.inputs import BoolArray, FloatArray, Hiding, IntArray, Text
-from ..engine.asking import Maskings, Rows, masked_probabilities
+from ..engine.inference import LazyMasks, Masks, masked_probabilities
 
-Asking = Generator[Maskings, FloatArray, IntArray]
+Asking = Generator[Masks, FloatArray, IntArray]
 """Yields masks of words shown (masks, words), is sent the explained label's probabilities (masks,),
 and returns the order in which words go."""
 
@@ -111,7 +111,7 @@ class Search(Explainer):
         return np.array([*best, *rest], dtype=np.int64)
 
 
-def without(ways: Sequence[tuple[int, ...]], n: int) -> Rows:
+def without(ways: Sequence[tuple[int, ...]], n: int) -> LazyMasks:
     """Everything but the words of each way, all of one length."""
     gone = np.array(ways)
 
@@ -120,7 +120,7 @@ def without(ways: Sequence[tuple[int, ...]], n: int) -> Rows:
         np.put_along_axis(shown, gone[places], False, axis=1)
         return shown
 
-    return Rows((len(ways), n), made)
+    return LazyMasks((len(ways), n), made)
 
 
 def best_order(n: int) -> Asking:

@@ -19,11 +19,11 @@ from ..core.examples import Dataset
 from ..core.explainers import Explainer
 from ..core.inputs import PAD_WORD, BoolArray, FloatArray, Hiding, IntArray, Text
 from ..core.plugins import Profiles
-from ..engine.asking import (
+from ..engine.inference import (
     SPELT_AT_ONCE,
-    Maskings,
+    LazyMasks,
+    Masks,
     Output,
-    Rows,
     masked_probabilities,
     probabilities,
     value,
@@ -162,7 +162,7 @@ class Shap(Explainer):
             )
 
     def _ask(
-        self, model: Classifier, inputs: Sequence[Text], shown: Sequence[Maskings]
+        self, model: Classifier, inputs: Sequence[Text], shown: Sequence[Masks]
     ) -> list[FloatArray]:
         if not self.background:
             return masked_probabilities(model, inputs, shown, self.hiding)
@@ -178,7 +178,7 @@ class Shap(Explainer):
             found.append(np.concatenate(parts))
         return found
 
-    def _next(self, plan: Plan, asked: int) -> int:
+    def _next(self, plan: SamplingPlan, asked: int) -> int:
         """How far to ask next: all at once, or twice as far each time when it may stop early."""
         if self.error is None:
             return len(plan.shown)
@@ -190,7 +190,7 @@ class Shap(Explainer):
         least = {"kernel": 4 * n + 2, "gaussian": 2 * n + 2, "permutation": 2 * n, "exact": 1 << n}
         return max(self.samples, least[self.form])
 
-    def _plan(self, n: int, rng: np.random.Generator) -> Plan:
+    def _plan(self, n: int, rng: np.random.Generator) -> SamplingPlan:
         if self.form == "exact" and n > EXACT_UP_TO:
             raise PluginError(
                 f"exact Shapley values are for texts of up to {EXACT_UP_TO} words, this one "
@@ -215,22 +215,22 @@ def mixture(text: Text, shown: BoolArray, other: Text) -> Text:
     return Text.of_words(words, " " if any(c.isspace() for c in text.text) else "")
 
 
-class Plan(ABC):
+class SamplingPlan(ABC):
     """What to ask about one text, in an order that may be broken off: first nothing, then all."""
 
-    shown: Maskings  # (questions, words)
+    shown: Masks  # (questions, words)
     least: int
 
-    def part(self, rows: slice) -> Maskings:
+    def part(self, rows: slice) -> Masks:
         """Some of the questions."""
-        return self.shown.part(rows) if isinstance(self.shown, Rows) else self.shown[rows]
+        return self.shown.part(rows) if isinstance(self.shown, LazyMasks) else self.shown[rows]
 
     @abstractmethod
     def shares(self, v: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Shapley values from the answers so far, and their standard errors."""
 
 
-class Everything(Plan):
+class Everything(SamplingPlan):
     """All coalitions: the definition."""
 
     shown: BoolArray
@@ -245,7 +245,7 @@ class Everything(Plan):
         return scores, np.zeros_like(scores)
 
 
-class Regression(Plan):
+class Regression(SamplingPlan):
     """Kernel SHAP: a weighted regression on small and large coalitions and pairs of others.
 
     A size is taken whole, with its complement, while the questions suffice for a fair share of it;
@@ -295,7 +295,7 @@ class Regression(Plan):
         return found
 
 
-class Orderings(Plan):
+class Orderings(SamplingPlan):
     """Permutation SHAP: words come one by one, in a random order and in its reverse."""
 
     def __init__(self, n: int, samples: int, rng: np.random.Generator) -> None:
@@ -310,7 +310,7 @@ class Orderings(Plan):
             shown[places < 2] = places[places < 2, None] == 1  # first nothing, then all
             return shown
 
-        self.shown = Rows((2 + len(ways) * (n - 1), n), made)
+        self.shown = LazyMasks((2 + len(ways) * (n - 1), n), made)
         self.least = min(len(self.shown), 2 + 8 * (n - 1))
 
     def shares(self, v: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -327,7 +327,7 @@ class Orderings(Plan):
         return scores.mean(axis=0), spread / np.sqrt(count)
 
 
-class Smooth(Plan):
+class Smooth(SamplingPlan):
     """The Shapley values of the smooth guess that explains the answers.
 
     Needs about half the questions of the regression for the same error, and some arithmetic of its

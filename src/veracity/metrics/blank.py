@@ -10,7 +10,7 @@ import numpy as np
 
 from ..core.inputs import FloatArray, Hiding
 from ..core.metrics import Case, Metric, Quantity, Row
-from ..engine.asking import masked_probabilities
+from ..engine.inference import masked_probabilities
 
 WAYS = (Hiding.DELETE, Hiding.MASK)
 """The ways of hiding everything: a text without words, and one of unknown words."""

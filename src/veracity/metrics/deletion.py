@@ -11,7 +11,7 @@ import numpy as np
 from ..core.attributions import Order, count_from_ratio, ranking
 from ..core.inputs import FloatArray, Hiding
 from ..core.metrics import Case, HidingMetric, Quantity, Row
-from ..engine.asking import masked_probabilities
+from ..engine.inference import masked_probabilities
 
 LEAST_RISE = 1e-4
 """A probability that rises by less may have risen by rounding."""

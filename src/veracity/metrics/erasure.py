@@ -12,7 +12,7 @@ from ..core.attributions import Order, count_from_ratio
 from ..core.inputs import FloatArray, Hiding
 from ..core.metrics import Case, HidingMetric, Quantity, Row
 from ..core.plugins import Profiles
-from ..engine.asking import masked_probabilities
+from ..engine.inference import masked_probabilities
 
 CHANGED = "changed"
 """The quantity that says how often answers change, which anybody understands."""

@@ -11,7 +11,7 @@ import numpy as np
 from ..core.classifiers import Movable
 from ..core.inputs import FloatArray
 from ..core.metrics import Case, Metric, Quality, Quantity, Row
-from ..engine.asking import probabilities
+from ..engine.inference import probabilities
 from ..engine.seeds import generator
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from ..core.inputs import BoolArray, Hiding
 from ..core.metrics import Case, Quantity, Row, TruthMetric, means
 from ..core.truths import PSEUDO
-from ..engine.asking import masked_probabilities
+from ..engine.inference import masked_probabilities
 from ..engine.seeds import generator
 
 

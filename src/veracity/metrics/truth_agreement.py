@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from ..core.attributions import count_from_ratio, ranking
-from ..core.classifiers import Cutting
+from ..core.classifiers import Truncating
 from ..core.inputs import BoolArray, FloatArray
 from ..core.metrics import Case, Quantity, Row, TruthMetric, means
 from ..core.plugins import Profiles
@@ -54,7 +54,7 @@ class TruthAgreement(TruthMetric):
     def row(self, case: Case, masks: Sequence[BoolArray]) -> Row:
         known = np.logical_or.reduce(masks)
         read = len(known)
-        if isinstance(case.model, Cutting):
+        if isinstance(case.model, Truncating):
             (read,) = case.model.words_read([case.example.input])
         if not read or not (case.right or self.documents == "all"):
             return dict.fromkeys((*self.quantities, *COUNTS), float("nan"))

@@ -27,7 +27,7 @@ class Trainable(Differentiable, Protocol):
 
 
 @runtime_checkable
-class OwnLoss(Protocol):
+class CustomLoss(Protocol):
     """A model that is trained on something else than the cross-entropy of its logits."""
 
     def loss(self, inputs: Sequence[Text], labels: Tensor) -> tuple[Tensor, Tensor]:
@@ -35,7 +35,7 @@ class OwnLoss(Protocol):
 
 
 @runtime_checkable
-class Sparing(Protocol):
+class RateControlled(Protocol):
     """A model that is to read a given share of the words."""
 
     @property

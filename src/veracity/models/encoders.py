@@ -15,9 +15,9 @@ import torch
 
 from ..core.errors import MissingExtra, ModelError, VeracityError
 from ..core.files import check_file, read_json
-from ..core.forms import check_form
 from ..core.inputs import Text
 from ..core.limits import BYTES, EXTRA_WEIGHTS
+from ..core.schema import check_schema
 from ..data.corpus import packaged
 from .weights import Shapes, count, shapes_in
 
@@ -136,7 +136,7 @@ class Encoder:
             return {}
         index, names = self.folder / f"{WHOLE}.index.json", {WHOLE}
         if index.exists():
-            check_form(content := read_json(index), {"weight_map": {"*": str}})
+            check_schema(content := read_json(index), {"weight_map": {"*": str}})
             names = set(content["weight_map"].values())
             strange = [n for n in names if Path(n).name != n or not n.endswith(".safetensors")]
             if strange:
@@ -213,7 +213,7 @@ class Encoder:
 
 def _check_counts(config: Any, found: Shapes) -> None:
     """Layers and labels are made one by one, before any shape could be compared."""
-    check_form(config, dict)
+    check_schema(config, dict)
     largest = max((n for shape in found.values() for n in shape), default=0)
     limits = {"layer": max(len(found), FEW), "block": max(len(found), FEW)}
     limits |= {"labels": max(largest, FEW)}

@@ -23,8 +23,8 @@ from ..core.examples import Dataset
 from ..core.files import written_whole
 from ..core.inputs import Alignment, BoolArray, FloatArray, Hiding, IntArray, Text
 from ..engine.batches import by_length
+from ..engine.cache import cached_answers, caching
 from ..engine.gradients import evaluating
-from ..engine.memory import recalled, remembering
 from .architecture import Architecture
 from .embeddings import embedding_table, mean_norm
 from .moving import MovedEmbedding
@@ -141,7 +141,7 @@ class NeuralText(nn.Module):
                     found[batch] = torch.softmax(self(ids, present).double(), dim=-1).cpu().numpy()
             return found
 
-        return recalled(self, [row.tobytes() for row in given], ask, len(self.labels))
+        return cached_answers(self, [row.tobytes() for row in given], ask, len(self.labels))
 
     def rows_read(self, n_words: int) -> int:
         """How many rows a text takes in the network: what bounds a batch."""
@@ -186,7 +186,7 @@ class NeuralText(nn.Module):
         ids = torch.from_numpy(self._ids(text)).to(self.device)
         self.embedding, self.moved_text = MovedEmbedding(before, ids, torch.from_numpy(by)), text
         try:
-            with remembering():  # what is known of the text holds no longer
+            with caching():  # what is known of the text holds no longer
                 yield
         finally:
             self.embedding, self.moved_text = before, None

@@ -20,7 +20,7 @@ AT_ONCE = 4096
 
 
 @dataclass(frozen=True)
-class Cell:
+class LstmCell:
     """One direction of an LSTM. Gates stand in the order input, forget, output, candidate; the
     candidate's weights are doubled, since tanh(z) = 2 σ(2z) − 1 and one σ over all is faster."""
 
@@ -29,7 +29,7 @@ class Cell:
     bias: Tensor  # (4 hidden,)
 
     @classmethod
-    def of(cls, lstm: nn.LSTM, suffix: str = "") -> Cell:
+    def of(cls, lstm: nn.LSTM, suffix: str = "") -> LstmCell:
         """The first layer's cell; the suffix `_reverse` names the one that reads backwards."""
 
         def taken(name: str) -> Tensor:
@@ -60,7 +60,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Reading:
+class PrefixReading:
     """The states after one word, one per different beginning; they hold until the next word."""
 
     word: int
@@ -82,8 +82,8 @@ def in_blocks(shown: BoolArray, at_once: int = AT_ONCE) -> Iterator[IntArray]:
 
 
 def readings(
-    cell: Cell, words: Tensor, blank: Tensor, shown: BoolArray, *, delete: bool
-) -> Iterator[Reading]:
+    cell: LstmCell, words: Tensor, blank: Tensor, shown: BoolArray, *, delete: bool
+) -> Iterator[PrefixReading]:
     """Reads maskings of a text side by side, from left to right. words (n, size), shown (masks, n)
 
     Hidden words are read as the blank, or skipped: the state is carried over them.
@@ -121,7 +121,7 @@ def readings(
             torch.sub(1, state[:, hidden], out=state[:, hidden + 1])
             weight[hidden] = inputs[t]
             cell.step(state @ weight, memory, state[:, :hidden])
-        yield Reading(t, state[:, :hidden], starts, back)
+        yield PrefixReading(t, state[:, :hidden], starts, back)
 
 
 def _parted(rows: BoolArray) -> IntArray:

@@ -133,7 +133,7 @@ def pretrain(
     }
     with sole_writer(out, ENCODER) if out else contextlib.nullcontext():
         kept = Checkpoint(out / "checkpoint" if out else None, asked, Pass)
-        history, best = _Loop(model, settings, reader, kept).run(
+        history, best = _PretrainingLoop(model, settings, reader, kept).run(
             parts.train, parts.validation, watch
         )
         record = {
@@ -236,7 +236,7 @@ class _Reader:
         )
 
 
-class _Loop:
+class _PretrainingLoop:
     def __init__(
         self,
         model: SentimentKnowledge,

@@ -25,11 +25,11 @@ from .both_ways import both_ways
 from .neural import NeuralArchitecture, NeuralText
 from .recurrent_convolution import (
     Backward,
-    Order,
+    PackedOrder,
+    RecurrenceFunction,
     RecurrentConvolution,
-    Run,
     States,
-    Words,
+    WordInputs,
     word_by_word,
 )
 
@@ -127,7 +127,7 @@ class SelectiveText(NeuralText):
         """What training makes small, and the logits. labels (batch,) → (), (batch, labels)"""
         ids, present = self.read(inputs)
         different, which = torch.unique(ids, return_inverse=True)
-        words = Words(self.embedding(different), which)
+        words = WordInputs(self.embedding(different), which)
         found: tuple[Tensor, Tensor] = self.network.loss(words, present, labels.to(self.device))
         return found
 
@@ -167,19 +167,19 @@ class RationaleNetwork(nn.Module):
 
     def forward(self, values: Tensor, present: Tensor) -> Tensor:
         """Logits by the gates without chance."""
-        return self.read(Words.of(values), present, self.gates(values, present))
+        return self.read(WordInputs.of(values), present, self.gates(values, present))
 
     def gates(self, values: Tensor, present: Tensor) -> Tensor:
         """The gates without chance, 0 at padding. (batch, words, size) → (batch, words)"""
-        order = Order.of(present)
+        order = PackedOrder.of(present)
         _, gates = self._generated(
-            Words.of(values), order, lambda numbers, _: self.decided(numbers)
+            WordInputs.of(values), order, lambda numbers, _: self.decided(numbers)
         )
         return order.padded(gates, present)
 
-    def loss(self, words: Words, present: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    def loss(self, words: WordInputs, present: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         """The objective for gates drawn at random, and the logits."""
-        order = Order.of(present)
+        order = PackedOrder.of(present)
         noise = torch.rand(len(order.places), device=present.device, dtype=words.table.dtype)
         numbers, drawn = self._generated(
             words, order, lambda numbers, here: self.sampled(numbers, noise[here])
@@ -190,19 +190,21 @@ class RationaleNetwork(nn.Module):
         total = order.padded(self.per_word(numbers, drawn), present).sum(dim=1)
         return self.objective(wrong, total, (gates > 0).sum(dim=1), present.sum(dim=1)), logits
 
-    def read(self, words: Words, present: Tensor, gates: Tensor) -> Tensor:
+    def read(self, words: WordInputs, present: Tensor, gates: Tensor) -> Tensor:
         """Logits of a classifier that skips words whose gate is shut. (batch, words) each"""
         plain = has_torch_function((words.table,))
         # a rule that compares two passes must meet the same steps, whatever the gates: only then
         # are words skipped one by one, and not left out from the start
-        order = Order.of(present if plain else present & (gates > 0))
+        order = PackedOrder.of(present if plain else present & (gates > 0))
         taken = order.taken(gates)
         moves = taken > 0 if plain else None
         states = self.reader(words.read(order, taken), order, moves=moves, plain=plain)
         logits: Tensor = self.head(self.dropout(order.ends(states, len(present))))
         return logits
 
-    def _generated(self, words: Words, order: Order, choose: Choice) -> tuple[Tensor, Tensor]:
+    def _generated(
+        self, words: WordInputs, order: PackedOrder, choose: Choice
+    ) -> tuple[Tensor, Tensor]:
         """What speaks for each word's gate, and the gates. → (words, numbers), (words,)"""
         plain = has_torch_function((words.table,))
         states = self.generator(words.read(order), order, plain=plain)
@@ -236,7 +238,11 @@ class BothWaysLstm(nn.Module):
         self.lstm = nn.LSTM(size, hidden, bidirectional=True)
 
     def forward(
-        self, words: Words, order: Order, moves: Tensor | None = None, plain: bool = False
+        self,
+        words: WordInputs,
+        order: PackedOrder,
+        moves: Tensor | None = None,
+        plain: bool = False,
     ) -> Tensor:
         """The state at every word, forward and backward side by side. → (read, 2 hidden)"""
         read = words.spelt
@@ -253,7 +259,9 @@ class BothWaysLstm(nn.Module):
         states = both_ways(self.lstm, values, (places < lengths.unsqueeze(1)).to(values.device))
         return pack_padded_sequence(states, lengths, batch_first=True).data
 
-    def _plain(self, suffix: str, words: Tensor, order: Order, moves: Tensor | None) -> Tensor:
+    def _plain(
+        self, suffix: str, words: Tensor, order: PackedOrder, moves: Tensor | None
+    ) -> Tensor:
         parts = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
         weights = [getattr(self.lstm, f"{part}_l0{suffix}") for part in parts]
         start = words.new_zeros((len(order.texts), self.lstm.hidden_size))
@@ -276,7 +284,7 @@ class Gates(nn.Module):
         self.memory = RecurrentConvolution(width + 1, memory, directions=1) if memory else None
 
     def forward(
-        self, states: Tensor, order: Order, choose: Choice, plain: bool = False
+        self, states: Tensor, order: PackedOrder, choose: Choice, plain: bool = False
     ) -> tuple[Tensor, Tensor]:
         """What speaks for each gate, and the gates. (words, width) → (words, numbers), (words,)"""
         if self.memory is None:
@@ -298,7 +306,7 @@ class Gates(nn.Module):
         return found
 
     def _plain(
-        self, memory: RecurrentConvolution, states: Tensor, order: Order, choose: Choice
+        self, memory: RecurrentConvolution, states: Tensor, order: PackedOrder, choose: Choice
     ) -> tuple[Tensor, Tensor]:
         numbers: list[Tensor] = []
         gates: list[Tensor] = []
@@ -330,13 +338,13 @@ class _Deciding(torch.autograd.Function):
         from_gate: Tensor,  # (3 units,)
         weight: Tensor,  # (1, units, units)
         bias: Tensor,  # (1, units)
-        order: Order,
+        order: PackedOrder,
         choose: Choice,
     ) -> tuple[Tensor, Tensor]:
         numbers = torch.empty_like(scores)
         gates = scores.new_empty(len(scores))
         parts = parts.clone().unsqueeze(0)
-        run = Run.empty(parts, order)
+        run = RecurrenceFunction.empty(parts, order)
         twice_bias = 2 * bias.unsqueeze(1)
         for at, was in order.steps():
             torch.addmm(scores[at], run.seen[0, was], by_memory.T, out=numbers[at])
@@ -358,7 +366,7 @@ class _Deciding(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, d_numbers: Tensor, d_gates: Tensor) -> tuple[Tensor | None, ...]:
         parts, by_memory, from_gate, weight, gates, slope, *states = ctx.saved_tensors
-        run, order = Run(*states), ctx.order
+        run, order = RecurrenceFunction(*states), ctx.order
         back = Backward(run, parts, weight, order)
         d_scores = d_numbers.clone()
         for at, was in reversed(list(order.steps())):

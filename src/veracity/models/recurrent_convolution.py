@@ -20,7 +20,7 @@ States = tuple[Tensor, ...]
 
 
 @dataclass(frozen=True)
-class Order:
+class PackedOrder:
     """Words in the order in which they are read: step by step, the longest texts first."""
 
     places: Tensor  # (read,) where each word stands in the flattened batch
@@ -31,7 +31,7 @@ class Order:
     last: Tensor  # (texts that have words,) their last words; the first ones are 0, 1, 2, …
 
     @classmethod
-    def of(cls, read: Tensor) -> Order:
+    def of(cls, read: Tensor) -> PackedOrder:
         """The order of the words that are to be read. (batch, words) bool"""
         lengths = read.sum(dim=1)
         texts = lengths.argsort(descending=True, stable=True)[: int((lengths > 0).sum())]
@@ -81,7 +81,7 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Words:
+class WordInputs:
     """Embedded words by number, so that what recurs is held and multiplied once."""
 
     table: Tensor  # (different words, size)
@@ -89,15 +89,15 @@ class Words:
     scale: Tensor | None = None  # (…) what each is multiplied by
 
     @classmethod
-    def of(cls, values: Tensor) -> Words:
+    def of(cls, values: Tensor) -> WordInputs:
         """A batch of words that are all different. (batch, words, size)"""
         count = values.shape[0] * values.shape[1]
         each = torch.arange(count, device=values.device).reshape(values.shape[:2])
         return cls(values.flatten(0, 1), each)
 
-    def read(self, order: Order, scale: Tensor | None = None) -> Words:
+    def read(self, order: PackedOrder, scale: Tensor | None = None) -> WordInputs:
         """The words of a batch that are read, in that order, multiplied or as they are."""
-        return Words(self.table, order.taken(self.which), scale)
+        return WordInputs(self.table, order.taken(self.which), scale)
 
     @property
     def spelt(self) -> Tensor:
@@ -109,7 +109,7 @@ class Words:
 def word_by_word(
     step: Callable[[slice, States], States],
     start: States,
-    order: Order,
+    order: PackedOrder,
     moves: Tensor | None = None,
 ) -> Tensor:
     """A recurrence in torch's own functions, each of which can then be answered by a rule.
@@ -129,7 +129,7 @@ def word_by_word(
 
 
 @dataclass(frozen=True)
-class Run:
+class RecurrenceFunction:
     """The states of a recurrence at every word, each behind a zero state per text; written once."""
 
     gate: Tensor  # (directions, read, units) λ
@@ -138,7 +138,7 @@ class Run:
     seen: Tensor  # h
 
     @classmethod
-    def empty(cls, parts: Tensor, order: Order) -> Run:
+    def empty(cls, parts: Tensor, order: PackedOrder) -> RecurrenceFunction:
         directions, read, width = parts.shape
         units, zeros = width // 3, len(order.texts)
         states = [parts.new_empty((directions, zeros + read, units)) for _ in range(3)]
@@ -168,7 +168,9 @@ class Run:
 class Backward:
     """The way back through a run: gradients of what the words added, and of the states."""
 
-    def __init__(self, run: Run, parts: Tensor, weight: Tensor, order: Order) -> None:
+    def __init__(
+        self, run: RecurrenceFunction, parts: Tensor, weight: Tensor, order: PackedOrder
+    ) -> None:
         self.run, self.parts, self.weight = run, parts, weight
         self.zeros = len(order.texts)
         self.added = torch.empty_like(parts)
@@ -202,7 +204,7 @@ class Backward:
         for d in range(len(self.parts)):
             torch.mm(into[d], self.weight[d], out=seen[d])
 
-    def state_weight(self, order: Order) -> Tensor:
+    def state_weight(self, order: PackedOrder) -> Tensor:
         """The gradient of what the gate hears of the states, all steps at once."""
         into = self.added[:, :, : self.seen.shape[2]]
         return torch.bmm(into.transpose(1, 2), self.run.seen[:, order.before])
@@ -212,8 +214,10 @@ class _Recurrence(torch.autograd.Function):
     """All steps of all directions without a graph per step."""
 
     @staticmethod
-    def forward(ctx: Any, parts: Tensor, weight: Tensor, bias: Tensor, order: Order) -> Tensor:
-        run = Run.empty(parts, order)
+    def forward(
+        ctx: Any, parts: Tensor, weight: Tensor, bias: Tensor, order: PackedOrder
+    ) -> Tensor:
+        run = RecurrenceFunction.empty(parts, order)
         twice_bias = 2 * bias.unsqueeze(1)
         for at, was in order.steps():
             run.forward(parts, weight, twice_bias, at, was)
@@ -225,7 +229,7 @@ class _Recurrence(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
         parts, weight, *states = ctx.saved_tensors
-        back = Backward(Run(*states), parts, weight, ctx.order)
+        back = Backward(RecurrenceFunction(*states), parts, weight, ctx.order)
         for at, was in reversed(list(ctx.order.steps())):
             back.seen[:, : at.stop - at.start].add_(gradient[:, at])
             back.step(at, was)
@@ -245,7 +249,11 @@ class RecurrentConvolution(nn.Module):
         self.output_bias = nn.Parameter(torch.empty(directions, hidden))
 
     def forward(
-        self, words: Words, order: Order, moves: Tensor | None = None, plain: bool = False
+        self,
+        words: WordInputs,
+        order: PackedOrder,
+        moves: Tensor | None = None,
+        plain: bool = False,
     ) -> Tensor:
         """The state at every word, forward and backward side by side. → (read, 2 hidden)
 
@@ -267,7 +275,7 @@ class RecurrentConvolution(nn.Module):
             [f if t is None else f[t] for f, t in zip(found, turns, strict=True)], dim=1
         )
 
-    def _parts(self, words: Words, turns: Sequence[Tensor | None]) -> Tensor:
+    def _parts(self, words: WordInputs, turns: Sequence[Tensor | None]) -> Tensor:
         """What each word adds in each direction; a word that recurs is multiplied once.
 
         → (directions, read, 3 hidden)
@@ -294,7 +302,7 @@ class RecurrentConvolution(nn.Module):
         nothing = torch.zeros_like(self.gate_bias)
         return torch.cat([self.gate_bias, nothing, nothing], dim=1).unsqueeze(1)
 
-    def _plain(self, way: int, words: Tensor, moves: Tensor | None, order: Order) -> Tensor:
+    def _plain(self, way: int, words: Tensor, moves: Tensor | None, order: PackedOrder) -> Tensor:
         parts = nn.functional.linear(words, self.word_weight[way])
 
         def step(here: slice, states: States) -> States:
@@ -314,7 +322,7 @@ class RecurrentConvolution(nn.Module):
         return torch.tanh(new_two + self.output_bias[way]), new_one, new_two
 
 
-def recurrence(parts: Tensor, weight: Tensor, bias: Tensor, order: Order) -> Tensor:
+def recurrence(parts: Tensor, weight: Tensor, bias: Tensor, order: PackedOrder) -> Tensor:
     """The states at every word, from what the words add with bias, for each direction.
 
     parts (directions, read, 3 units), weight (directions, units, units) → (directions, read, units)

@@ -22,9 +22,9 @@ from ..core.errors import DataError, ModelError
 from ..core.examples import Dataset, Example
 from ..core.files import FolderKind, read_json, remove_own, sole_writer, written_whole
 from ..core.inputs import Text
-from ..engine.asking import probabilities
+from ..engine.inference import probabilities
 from ..engine.seeds import generator
-from .architecture import Architecture, OwnLoss, Sparing, Training
+from .architecture import Architecture, CustomLoss, RateControlled, Training
 from .weights import load_weights
 
 SNAPSHOTS = "snapshots"
@@ -186,7 +186,7 @@ class _Loop:
         enough; then those near enough to the rate they are to have, then the more accurate. Of
         several that are accurate enough but off that rate, the nearest to it is the best."""
         accuracy, rate = epoch.validation_accuracy, epoch.selection_rate
-        sparing = rate is not None and isinstance(self.model, Sparing)
+        sparing = rate is not None and isinstance(self.model, RateControlled)
         off = abs(rate - self.model.target_rate) if sparing else 0.0
         off = 0.0 if off <= NEAR_ENOUGH + ROUNDING else off
         enough = self.settings.stop_at is not None and accuracy >= self.settings.stop_at
@@ -214,7 +214,7 @@ class _Loop:
         n = len(train_data)
         accuracy = _accuracy(self.model, validation)
         rate = None
-        if isinstance(self.model, Sparing):
+        if isinstance(self.model, RateControlled):
             rate = self.model.selection_rate([e.input for e in validation])
         seconds = time.perf_counter() - started
         return Epoch(number, loss_sum / n, right / n, accuracy, seconds, rate)
@@ -236,7 +236,7 @@ class _Loop:
         return float(loss.detach()), float((logits.argmax(dim=1) == labels).sum())
 
     def _loss(self, inputs: list[Text], labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        if isinstance(self.model, OwnLoss):
+        if isinstance(self.model, CustomLoss):
             return self.model.loss(inputs, labels)
         logits = self.model.logits(self.model.embed(inputs))
         return nn.functional.cross_entropy(logits, labels.to(logits.device)), logits

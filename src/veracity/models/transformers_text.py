@@ -23,8 +23,8 @@ from ..core.errors import ModelError
 from ..core.inputs import MASK_WORD, Alignment, BoolArray, FloatArray, Hiding, IntArray, Span, Text
 from ..core.plugins import nearest
 from ..engine.batches import WORDS_AT_ONCE, by_length
+from ..engine.cache import cached_answers, caching
 from ..engine.gradients import check_answers, evaluating, path_gradients
-from ..engine.memory import recalled, remembering
 from .adapters.callables import FINGERPRINT
 from .architecture import sigmoid_logits
 from .encoders import UNLIMITED, Encoder, first_line, piece_limit, silent
@@ -139,7 +139,7 @@ class TransformerText(nn.Module):
                     found[batch] = torch.softmax(logits.double(), dim=-1).cpu().numpy()
             return found
 
-        return recalled(self, [row.tobytes() for row in given], ask, len(self.labels))
+        return cached_answers(self, [row.tobytes() for row in given], ask, len(self.labels))
 
     def _padded(self, rows: Sequence[IntArray]) -> tuple[Tensor, Tensor]:
         """Rows of one length, and where they are more than padding. → both (rows, pieces)"""
@@ -343,7 +343,7 @@ class DifferentiableTransformer(MaskableTransformer):
         self.model.set_input_embeddings(MovedEmbedding(before, own, torch.from_numpy(by)))
         self.moved_text = text
         try:
-            with remembering():  # what is known of the text holds no longer
+            with caching():  # what is known of the text holds no longer
                 yield
         finally:
             self.model.set_input_embeddings(before)

@@ -8,12 +8,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ..auditing import Audit, Progress, audit
-from ..auditing.learning import Reading
-from ..auditing.training import trained_once
+from ..auditing.audit import Audit, audit
+from ..auditing.jobs import Progress
+from ..auditing.training_sets import DataConfig
 from ..core.examples import Dataset
 from ..core.files import FolderKind
-from ..data import Splits, load_data, sampled, split
+from ..data.loading import load_data
+from ..data.splits import Splits, sampled, split
+from ..experiments.training import trained_once
 from ..models.architectures import architectures
 from ..models.training import Epoch
 from ..models.training import Progress as TrainingProgress
@@ -75,7 +77,7 @@ def _trained(
     about = {
         "name": data.name,
         "fingerprint": data.fingerprint(),
-        "reading": Reading(data.name).recorded(),
+        "reading": DataConfig(data.name).recorded(),
     }
     return trained_once(
         architectures.make(spec),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..results.augmentation import Augmentation, Rate
+from ..experiments.augmentation_record import Augmentation, Rate
 from ..results.findings import Cell, Figure, Findings, Points, Table
 from .findings import write_findings
 from .showing import exact_percent, number, printable

@@ -13,13 +13,13 @@ from urllib.parse import quote
 import numpy as np
 from markupsafe import Markup
 
-from ..results.dryrun import (
+from ..experiments.dryrun_findings import (
     HALF,
-    Cell,
+    CueResult,
     DryRun,
-    Findings,
+    DryRunFindings,
     Key,
-    Profile,
+    MethodProfile,
     Trial,
     findings,
     headline,
@@ -30,7 +30,7 @@ from . import plots
 from .agreement import AGREE, DISAGREE
 from .html import write_report
 from .pages import rendered, write_page
-from .sentences import Kept, Sentence, choose, explained
+from .sentences import Sentence, SentenceStore, choose, explained
 from .showing import percent
 
 EXAMPLES = 4
@@ -59,7 +59,7 @@ def write_dryrun(
     dry: DryRun,
     path: Path | None = None,
     *,
-    found: Findings | None = None,
+    found: DryRunFindings | None = None,
     watch: _Done = lambda _: None,
 ) -> Path:
     """Put the page in the folder, or where it is asked for, and the audits' reports with them."""
@@ -79,7 +79,9 @@ def _is_fresh(audit: Path) -> bool:
     )
 
 
-def build_dryrun(dry: DryRun, place: Path | None = None, found: Findings | None = None) -> str:
+def build_dryrun(
+    dry: DryRun, place: Path | None = None, found: DryRunFindings | None = None
+) -> str:
     """The whole page as text; links lead from the folder in which it will lie."""
     found = found or findings(dry)
     page = _Page(dry, found, place or dry.folder)
@@ -104,12 +106,12 @@ class _Group:
     """The columns of one cue, strongest first."""
 
     title: str
-    cells: Sequence[Cell]
+    cells: Sequence[CueResult]
 
 
 @dataclass(frozen=True)
 class _CostRow:
-    profile: Profile
+    profile: MethodProfile
     seconds_share: float
     questions_share: float
 
@@ -118,7 +120,7 @@ class _CostRow:
 class _Contrast:
     """One text in which one method shows the cue and another does not."""
 
-    cell: Cell
+    cell: CueResult
     sentence: Sentence
     shows: str
     fails: str
@@ -145,7 +147,7 @@ class _Page:
     """What the template asks for."""
 
     dry: DryRun
-    found: Findings
+    found: DryRunFindings
     place: Path
 
     @property
@@ -230,7 +232,7 @@ class _Page:
             for cell in self.found.cells
         }
 
-    def _texts(self, cell: Cell) -> list[Sentence]:
+    def _texts(self, cell: CueResult) -> list[Sentence]:
         """Short ones first, of those that the model reads as the cue says."""
         sentences = [s for s in self._explained[cell.key] if _is_right(s)]
         return sorted(sentences, key=lambda s: abs(s.example.input.n_features - EASY))
@@ -241,10 +243,10 @@ class _Page:
         return {c.key: explained(self.dry.run(c.trials[0]))[0].sentences for c in self.found.cells}
 
     @cached_property
-    def kept(self) -> Kept:
+    def kept(self) -> SentenceStore:
         """A few texts of every scored cue, with what every method said of them."""
         groups = [f"{self.dry.title(c.cue)} ({percent(c.strength)})" for c in self.found.cells]
-        kept = Kept(groups, self.methods, self.dry.asked["data"]["labels"], ROOM, "cue")
+        kept = SentenceStore(groups, self.methods, self.dry.asked["data"]["labels"], ROOM, "cue")
         for place, cell in enumerate(self.found.cells):
             chosen = choose(self._explained[cell.key], EXAMPLES, seed=cell.trials[0].seed)
             one = self.contrast

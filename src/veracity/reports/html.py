@@ -14,27 +14,13 @@ from markupsafe import Markup
 from ..results.conclusions import Conclusion, Conclusions, conclude
 from ..results.curves import deletion_figures
 from ..results.run import Cost, Run, remarks
-from ..results.sampling import (
-    Lead,
-    Noise,
-    OwnError,
-    leads,
-    noise,
-    own_errors,
-    questions_per_text,
-)
+from ..results.sampling import Lead, Noise, OwnError, leads, noise, own_errors, questions_per_text
 from ..results.standings import Standing
 from ..results.verdicts import Verdict
 from . import charts, plots
 from .agreement import AGREE, DISAGREE
 from .pages import pair_page, rendered, write_page
-from .scoreboard import (
-    Board,
-    baselines_of,
-    board,
-    comparisons,
-    leading,
-)
+from .scoreboard import Board, baselines_of, board, comparisons, leading
 from .sentences import (
     Explained,
     Payload,

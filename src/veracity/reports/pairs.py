@@ -13,7 +13,7 @@ from ..core.plugins import nearest
 from ..data.words import is_chinese
 from ..results.conclusions import Conclusions, conclude
 from ..results.pairs import Pair, Pairs, Side, pairs_of, telling_method
-from ..results.robustness import UNTYPED, Robustness, Share, robustness_of
+from ..results.robustness import UNTYPED, GroupAccuracy, Robustness, robustness_of
 from ..results.run import Run
 from .coloured import ColouredWord, coloured
 from .pages import pair_page, rendered, write_page
@@ -146,7 +146,7 @@ def _table(found: Mapping[str, Robustness]) -> Table:
     return table
 
 
-def sections(found: Robustness) -> list[tuple[str, tuple[Share, ...]]]:
+def sections(found: Robustness) -> list[tuple[str, tuple[GroupAccuracy, ...]]]:
     """What a table of accuracies shows, each part under what it goes by; types that nobody gave
     are no types."""
     twins = found.twins
@@ -163,7 +163,7 @@ def sections(found: Robustness) -> list[tuple[str, tuple[Share, ...]]]:
     ]
 
 
-def _cell(share: Share) -> str:
+def _cell(share: GroupAccuracy) -> str:
     if not share.total:
         return "–"
     return f"{exact_percent(share.accuracy)} ({100 * share.low:.1f}–{100 * share.high:.1f})"

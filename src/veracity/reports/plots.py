@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..results.dryrun import Cell, Profile
+from ..experiments.dryrun_findings import CueResult, MethodProfile
 from ..results.standings import Entry, Standing
 from .scoreboard import against_chance
 from .showing import number, percent, shortened
@@ -150,7 +150,7 @@ class Rise:
     description: str
 
 
-def rise(profile: Profile, cells: Sequence[Cell], titles: Mapping[str, str]) -> Rise:
+def rise(profile: MethodProfile, cells: Sequence[CueResult], titles: Mapping[str, str]) -> Rise:
     """One small plot; the mean is over cues that were scored at every strength."""
     strengths = sorted({cell.strength for cell in cells})
 
@@ -179,7 +179,7 @@ def rise(profile: Profile, cells: Sequence[Cell], titles: Mapping[str, str]) -> 
     )
     whole = [found for found in by_cue.values() if len(found) == len(strengths)]
 
-    def averaged(value: Callable[[Cell], float], what: str) -> tuple[Point, ...]:
+    def averaged(value: Callable[[CueResult], float], what: str) -> tuple[Point, ...]:
         means = [(s, sum(value(f[s]) for f in whole) / len(whole)) for s in strengths if whole]
         return tuple(
             Point(x(s), y(m), f"{what}, right in {percent(s)}: {percent(m)}") for s, m in means

@@ -19,7 +19,7 @@ MOST_COLUMNS = 5
 
 
 @dataclass(frozen=True)
-class Row:
+class ScoreRow:
     """One method's entries, in the order of the columns; None where it was not scored."""
 
     method: str
@@ -33,7 +33,7 @@ class Board:
 
     model: str
     columns: tuple[Standing, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[ScoreRow, ...]
 
 
 def baselines_of(run: Run) -> list[str]:
@@ -53,7 +53,9 @@ def board(model: str, columns: Sequence[Standing], *, baselines: Collection[str]
     """Methods by their mean place over the columns that have a better end; chance comes last."""
     methods = list(dict.fromkeys(e.method for s in columns for e in s.entries))
     methods.sort(key=lambda m: (m in baselines, _mean_place(m, columns)))
-    rows = tuple(Row(m, m in baselines, tuple(entry_of(s, m) for s in columns)) for m in methods)
+    rows = tuple(
+        ScoreRow(m, m in baselines, tuple(entry_of(s, m) for s in columns)) for m in methods
+    )
     return Board(model, tuple(columns), rows)
 
 

@@ -117,7 +117,7 @@ def payload(run: Run, found: Sequence[Explained], *, room: int) -> Payload:
     """As many of the chosen sentences as fit in `room` bytes."""
     each = max(1, SHOWN // max(1, len(found)))
     chosen = [choose(f.sentences, each, seed=int(run.asked["seed"])) for f in found]
-    kept = Kept(run.models, methods_in_order(run), run.labels, room)
+    kept = SentenceStore(run.models, methods_in_order(run), run.labels, room)
     places: dict[tuple[str, str], int] = {}
     for sentence in _in_turn(chosen):
         place = kept.add(sentence, run.models.index(sentence.model), sentence.example.id)
@@ -127,7 +127,7 @@ def payload(run: Run, found: Sequence[Explained], *, room: int) -> Payload:
 
 
 @dataclass
-class Kept:
+class SentenceStore:
     """Sentences as a page holds them, while there is room; a text that returns is kept once."""
 
     groups: Sequence[str]

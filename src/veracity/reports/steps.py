@@ -36,7 +36,7 @@ def _audits(steps: Path) -> Iterator[tuple[str, Path]]:
         beside = [pair_page(run, model) for model in run.models] if paired else []
         if not all(_newer(page, file) for page in (report, *beside)):
             if paired:
-                from .pairs import write_pair_pages  # loads metrics
+                from .pairs import write_pair_pages
 
                 write_pair_pages(run)
             write_report(run)  # links to those pages

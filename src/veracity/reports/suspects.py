@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text as Line
 
-from ..results.suspects import Shown, Suspect, Suspects
+from ..suspects.record import Suspect, SuspectExample, Suspects
 from . import showing
 from .coloured import ColouredWord, coloured
 from .pages import rendered, write_page
@@ -164,7 +164,7 @@ def _bars(values: Mapping[str, float], largest: float) -> tuple[_Bar, ...]:
     )
 
 
-def _example(e: Shown) -> _Example:
+def _example(e: SuspectExample) -> _Example:
     gaps = e.gaps or ("", *(" " for _ in e.words[1:]))
     words = coloured(gaps, e.words, e.scores, marked=e.marked)
     return _Example(e.id, words, e.label, e.answer, e.cut)

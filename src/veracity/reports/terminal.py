@@ -13,8 +13,15 @@ from rich.table import Table
 from rich.text import Text as Line
 
 from ..core.attributions import Attribution, ranking
+from ..experiments.dryrun_findings import (
+    Detection,
+    DryRun,
+    DryRunFindings,
+    MethodProfile,
+    headline,
+    remarks,
+)
 from ..results.conclusions import Conclusions, Recommendation
-from ..results.dryrun import DryRun, Findings, Profile, Sight, headline, remarks
 from ..results.run import Run
 from ..results.standings import Entry, Standing
 from ..results.verdicts import Verdict, verdicts
@@ -182,7 +189,7 @@ _STYLES = {"exposes": "bold", "unclear": "", "hides": "red"}
 _COLUMN = 9  # characters of a cue's column
 
 
-def print_dryrun(console: Console, dry: DryRun, found: Findings) -> None:
+def print_dryrun(console: Console, dry: DryRun, found: DryRunFindings) -> None:
     """The answer, the matrix as far as the terminal is wide, and what else there is to know."""
     console.print(Line(printable(headline(dry, found)), style="bold"))
     if found.cells:
@@ -197,7 +204,7 @@ def print_dryrun(console: Console, dry: DryRun, found: Findings) -> None:
         console.print(Line(f"• {printable(remark)}"))
 
 
-def _matrix(console: Console, dry: DryRun, found: Findings) -> Table:
+def _matrix(console: Console, dry: DryRun, found: DryRunFindings) -> Table:
     room = console.width - 54
     shown = found.cells if room >= _COLUMN * len(found.cells) else ()
     table = Table(title_justify="left")
@@ -218,11 +225,11 @@ def _matrix(console: Console, dry: DryRun, found: Findings) -> Table:
     return table
 
 
-def _summary(profile: Profile, found: Findings) -> tuple[Line, Line]:
+def _summary(profile: MethodProfile, found: DryRunFindings) -> tuple[Line, Line]:
     return Line(f"{len(profile.exposes)} of {len(found.cells)}"), Line(percent(profile.worst))
 
 
-def _sight(sight: Sight | None) -> Line:
+def _sight(sight: Detection | None) -> Line:
     if sight is None:
         return Line("–")
     return Line(f"{percent(sight.share)} {SIGNS[sight.sees]}", style=_STYLES[sight.sees])

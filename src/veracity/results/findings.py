@@ -125,7 +125,7 @@ class Word:
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownText:
     """A text with a bar for each of its words."""
 
     title: str
@@ -143,7 +143,7 @@ class Findings:
     tables: tuple[Table, ...] = ()
     claims: tuple[Claim, ...] = ()
     figures: tuple[Figure, ...] = ()
-    texts: tuple[Shown, ...] = ()
+    texts: tuple[ShownText, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
@@ -242,7 +242,9 @@ def _findings(content: dict[str, Any]) -> Findings:
         for f in content["figures"]
     )
     texts = tuple(
-        Shown(t["title"], tuple(Word(**{**w, "value": _number(w["value"])}) for w in t["words"]))
+        ShownText(
+            t["title"], tuple(Word(**{**w, "value": _number(w["value"])}) for w in t["words"])
+        )
         for t in content["texts"]
     )
     claims = tuple(Claim(**claim) for claim in content["claims"])

@@ -12,7 +12,7 @@ from ..core.errors import RunError
 from ..core.files import written_whole
 
 
-class Lines:
+class ResumableLines:
     """A file in the making: what is in it survives a kill, and the same work goes on from there."""
 
     def __init__(self, path: Path, asked: Mapping[str, Any]) -> None:

@@ -25,7 +25,7 @@ UNTYPED = "untyped"
 
 
 @dataclass(frozen=True)
-class Share:
+class GroupAccuracy:
     """How many of some texts a model is right on, and the 95 % interval of its accuracy."""
 
     name: str
@@ -47,12 +47,12 @@ class Share:
 class Robustness:
     """A model's accuracy on originals and twins, by type, and whether twins are harder for it."""
 
-    originals: Share
-    twins: Share
-    all: Share
-    by_sentiment: tuple[Share, ...]
+    originals: GroupAccuracy
+    twins: GroupAccuracy
+    all: GroupAccuracy
+    by_sentiment: tuple[GroupAccuracy, ...]
     """Of all texts: the type belongs to the text, not to the pair."""
-    by_attack: tuple[Share, ...]
+    by_attack: tuple[GroupAccuracy, ...]
     """Of twins, by what was done to them."""
     both: int
     lost: int
@@ -61,7 +61,7 @@ class Robustness:
     """Pairs with both right, the original alone, the twin alone, and none."""
     p: float
     """How likely the two sides differ as much by chance."""
-    by_pattern: tuple[Share, ...] = ()
+    by_pattern: tuple[GroupAccuracy, ...] = ()
     """Of twins that patterns made, by pattern."""
 
     def __post_init__(self) -> None:
@@ -154,17 +154,17 @@ def is_twin(example: Example) -> bool:
     return example.facts.get("sample_type", "ori" if example.partner is None else "adv") == "adv"
 
 
-def _by(fact: str, data: Dataset, right: BoolArray, some: BoolArray) -> tuple[Share, ...]:
+def _by(fact: str, data: Dataset, right: BoolArray, some: BoolArray) -> tuple[GroupAccuracy, ...]:
     kinds = np.array([e.facts.get(fact) or UNTYPED for e in data], dtype=object)
     names = sorted(set(kinds[some]), key=lambda name: (name == UNTYPED, name))
     return tuple(share_of(name, data, right, some & (kinds == name)) for name in names)
 
 
-def share_of(name: str, data: Dataset, right: BoolArray, some: BoolArray) -> Share:
+def share_of(name: str, data: Dataset, right: BoolArray, some: BoolArray) -> GroupAccuracy:
     places = np.flatnonzero(some)
     groups = [data.examples[i].family for i in places]
     limits = share_interval(right[places].astype(np.float64), groups)
-    return Share(name, int(right[places].sum()), len(places), *limits)
+    return GroupAccuracy(name, int(right[places].sum()), len(places), *limits)
 
 
 def paired_p(originals: Sequence[str], sides: Sequence[tuple[bool, bool]]) -> float:

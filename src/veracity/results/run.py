@@ -19,10 +19,10 @@ from ..core.attributions import Attribution, Fragment
 from ..core.errors import RunError
 from ..core.examples import Dataset, Example
 from ..core.files import FolderKind, check_file, read_json, remove_own, written_whole
-from ..core.forms import check_form
 from ..core.inputs import BoolArray, FloatArray, Text
 from ..core.limits import BYTES
 from ..core.metrics import Row
+from ..core.schema import check_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -194,7 +194,7 @@ class Run:
         # what methods learnt from is kept while their parts are, whatever is asked now
         made = resumed(before.made, folder)
         run = cls(folder, {**asked, "train": {**learnt, **learns}}, made)
-        if not is_whole(folder / "examples.parquet", [e.id for e in data]):
+        if not is_complete(folder / "examples.parquet", [e.id for e in data]):
             run._write_examples(data)
         run._write_json()
         return run
@@ -218,9 +218,9 @@ class Run:
                     f"{path} has format {content['format']!r:.20}; this version reads {FORMAT}. "
                     "Install the version of veracity that wrote it"
                 )
-            check_form(content, _FORM)
+            check_schema(content, _FORM)
             if content["asked"].get("plan"):
-                check_form(content["asked"]["plan"], _PLAN, "plan")
+                check_schema(content["asked"]["plan"], _PLAN, "plan")
             return cls(Path(folder), content["asked"], content["made"])
         except FileNotFoundError:
             raise RunError(
@@ -533,7 +533,7 @@ class Run:
         path = self.folder / "summaries.json"
         try:
             found: dict[str, Any] = read_json(path) if path.exists() else {}
-            check_form(found, {"*": {"*": {"*": {"*": float | int | None}}}})
+            check_schema(found, {"*": {"*": {"*": {"*": float | int | None}}}})
         except (OSError, ValueError) as error:
             raise RunError(
                 f"{path} is damaged ({error}). Give the audit command again: it writes it anew"
@@ -685,7 +685,7 @@ def read_attributions(path: Path) -> dict[str, dict[str, Any]]:
     }
 
 
-def is_whole(path: Path, ids: Collection[str], **belongs: str) -> bool:
+def is_complete(path: Path, ids: Collection[str], **belongs: str) -> bool:
     """Whether a part exists, can be read and is about these examples (scores may be about fewer)
     and this model, explainer or metric; any other is removed, to be made again."""
     if not path.exists():

@@ -14,14 +14,7 @@ import numpy as np
 from ..core.errors import RunError
 from ..core.inputs import FloatArray, IntArray
 from .run import Run
-from .statistics import (
-    group_sums,
-    holm,
-    letter_groups,
-    mean_intervals,
-    paired_tests,
-    texts_needed,
-)
+from .statistics import group_sums, holm, letter_groups, mean_intervals, paired_tests, texts_needed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -491,6 +484,8 @@ def _detectable(
     # choices of signs pass nearly every text must point one way: fitted to what simulated tests
     # of 6 to 20 texts and 1 to 300 comparisons needed
     passing = level * 2.0 ** min(n - 1, 60)
-    needed *= 1 + (0.9 + 0.2 * math.log(max(1, tested.comparisons))) / n + 0.35 * passing**-0.7
+    needed *= (
+        1 + (0.9 + 0.2 * math.log(max(1, tested.comparisons))) / n + 0.35 * float(passing**-0.7)
+    )
     # of single texts the standard error of their mean
     return needed * float(sums.std(ddof=1)) * math.sqrt(n) / len(families)

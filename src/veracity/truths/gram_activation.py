@@ -14,10 +14,10 @@ from ..core.errors import ModelError
 from ..core.examples import Dataset
 from ..core.inputs import BoolArray, FloatArray, Text
 from ..core.truths import Truth, WordSets, spelt
-from ..engine.asking import probabilities
 from ..engine.batches import by_length
 from ..engine.gradients import evaluating
 from ..engine.hits import Hits, filter_hits
+from ..engine.inference import probabilities
 
 if TYPE_CHECKING:
     from ..models.neural import ConvolutionalText

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from veracity.auditing.training import trained_once
-from veracity.data import load_data, split
+from veracity.data.loading import load_data
+from veracity.data.splits import split
+from veracity.experiments.training import trained_once
 from veracity.models.architectures import architectures
 from veracity.recipes.recipe import Order, Recipe, done_once
 from veracity.results.findings import Findings

@@ -7,7 +7,7 @@ import functools
 from ...core.errors import DataError
 from ...core.plugins import Registry, plugin_path
 from ..format import Format, translated
-from ..readers import Table
+from ..readers import RawTable
 
 __path__ = plugin_path(__path__, "formats")
 
@@ -23,7 +23,7 @@ def _all() -> tuple[Format, ...]:
     return tuple(formats.get(name)() for name in formats.names())
 
 
-def as_records(table: Table, spec: str, where: str) -> Table:
+def as_records(table: RawTable, spec: str, where: str) -> RawTable:
     """The table in our own layout; `auto` looks at its columns, `plain` leaves it alone."""
     if spec == "plain":
         return table

@@ -11,7 +11,7 @@ import numpy as np
 from ...core.errors import DataError
 from ...core.examples import UNLABELLED, Dataset
 from ..format import Format, Values, turned
-from ..readers import Row, Table
+from ..readers import RawRow, RawTable
 from ..records import as_list, as_number, twins_of
 
 _NAMES = {"id": ("id", "sent_id"), "label": ("label", "sent_label"), "text": ("context",)}
@@ -24,7 +24,7 @@ class Dutrust(Format):
 
     fields: ClassVar[frozenset[str]] = frozenset({"context", "sent_token"})
 
-    def records(self, table: Table) -> Iterator[Row]:
+    def records(self, table: RawTable) -> Iterator[RawRow]:
         nameless = not any(name in table.columns for name in _NAMES["label"])
         return turned(table, lambda values: _record(values, nameless), _NAMES["id"])
 

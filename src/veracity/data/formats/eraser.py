@@ -12,7 +12,7 @@ import numpy as np
 from ...core.examples import Dataset
 from ...core.inputs import BoolArray, Span
 from ..format import Format, Values, turned
-from ..readers import Row, Table
+from ..readers import RawRow, RawTable
 from ..records import as_list, as_number
 
 LENGTHS = "sentence_lengths"
@@ -28,7 +28,7 @@ class Eraser(Format):
 
     fields: ClassVar[frozenset[str]] = frozenset({"tokens", "evidence"})
 
-    def records(self, table: Table) -> Iterator[Row]:
+    def records(self, table: RawTable) -> Iterator[RawRow]:
         return turned(table, self._record)
 
     def _record(self, values: Values) -> Values:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from ..format import Format, Values
-from ..readers import Row, Table
+from ..readers import RawRow, RawTable
 from ..records import as_list
 
 ANSWERS = {"yes": "1", "no": "0"}
@@ -27,18 +27,18 @@ class HumanAttention(Format):
 
     fields: ClassVar[frozenset[str]] = frozenset({"text_id", "tokens", "mask", "annotator_label"})
 
-    def records(self, table: Table) -> Iterator[Row]:
-        reviews: dict[str, list[tuple[Row, Values]]] = defaultdict(list)
+    def records(self, table: RawTable) -> Iterator[RawRow]:
+        reviews: dict[str, list[tuple[RawRow, Values]]] = defaultdict(list)
         for row in table.rows:
             try:
                 person = _person(row)
                 reviews[person["id"]].append((row, person))
             except ValueError as error:
-                yield Row(row.line, {}, str(error))
+                yield RawRow(row.line, {}, str(error))
         for people in reviews.values():
             yield from self._review(people)
 
-    def _review(self, people: list[tuple[Row, Values]]) -> Iterator[Row]:
+    def _review(self, people: list[tuple[RawRow, Values]]) -> Iterator[RawRow]:
         """One record on the line of its first person; who read another text is left out."""
         first_row, first = people[0]
         agreed = []
@@ -46,7 +46,7 @@ class HumanAttention(Format):
             odd = [key for key in ("tokens", "label") if person[key] != first[key]]
             if odd:
                 message = f"expected the {odd[0]} of line {first_row.line}, the same review"
-                yield Row(row.line, {}, message)
+                yield RawRow(row.line, {}, message)
             else:
                 agreed.append(person)
         facts = {"annotators": str(len(agreed)), "part": first["part"]}
@@ -55,7 +55,7 @@ class HumanAttention(Format):
             counted = [p for p in counted if ANSWERS.get(p["answer"]) == str(first["label"])]
         for number, person in enumerate(counted, 1):
             facts[f"annotator_{number}"] = person["answer"] or None
-        yield Row(
+        yield RawRow(
             first_row.line,
             {
                 **{key: first[key] for key in ("id", "text", "label", "tokens")},
@@ -65,7 +65,7 @@ class HumanAttention(Format):
         )
 
 
-def _person(row: Row) -> Values:
+def _person(row: RawRow) -> Values:
     if row.fault:
         raise ValueError(row.fault)
     name = row.values.get("text_id")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..format import Format
-from ..readers import Row, Table
+from ..readers import RawRow, RawTable
 
 _ROLES = ("original", "revised")
 
@@ -18,28 +18,28 @@ class Paired(Format):
 
     fields: ClassVar[frozenset[str]] = frozenset({"Sentiment", "Text", "batch_id"})
 
-    def records(self, table: Table) -> Iterator[Row]:
-        first: dict[str, Row] = {}
+    def records(self, table: RawTable) -> Iterator[RawRow]:
+        first: dict[str, RawRow] = {}
         seen: dict[str, int] = {}
         for row in table.rows:
             given = row.values.get("batch_id")
             name = "" if given is None else str(given)
             if row.fault or not name:
-                yield Row(row.line, {}, row.fault or "expected a batch_id that names the pair")
+                yield RawRow(row.line, {}, row.fault or "expected a batch_id that names the pair")
                 continue
             place = seen[name] = seen.get(name, 0) + 1
             original = first.setdefault(name, row)
             if place > len(_ROLES):
                 message = f"expected two rows of pair {name!r}; two stand above, from line "
-                yield Row(row.line, {}, f"{message}{original.line}")
+                yield RawRow(row.line, {}, f"{message}{original.line}")
                 continue
             text = row.values.get("Text")
             if place == len(_ROLES) and text == original.values.get("Text"):
                 # the published files hold some
                 message = f"the same text as its original on line {original.line}: left out"
-                yield Row(row.line, {}, message, "warning")
+                yield RawRow(row.line, {}, message, "warning")
                 continue
-            yield Row(
+            yield RawRow(
                 row.line,
                 {
                     "id": f"{name}-{_ROLES[place - 1]}",

@@ -365,7 +365,7 @@ class _Session:
 
 
 @dataclass(frozen=True)
-class Claim:
+class Reservation:
     """Some texts, by what is to become of them."""
 
     mine: list[str] = field(default_factory=list)
@@ -444,13 +444,13 @@ class AnswerStore:
 
     def claim(
         self, texts: Sequence[str], *, width: int, seconds: float, budget: int | None
-    ) -> Claim:
+    ) -> Reservation:
         """Who asks which of these texts. What is claimed counts as asked from now on, and is left
         to this process for so long, or until it is gone."""
         with self._transaction() as connection:
             # somebody else's may have been the first answer of all
             width = width or len(self.labels() or ())
-            found = Claim(answered=self.find(texts, width=width))
+            found = Reservation(answered=self.find(texts, width=width))
             left = math.inf if budget is None else budget - self.asked()
             for text in texts:
                 if text in found.answered:

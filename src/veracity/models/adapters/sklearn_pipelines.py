@@ -14,7 +14,7 @@ import numpy as np
 from ...core.errors import MissingExtra, ModelError
 from ...core.foreign import answering
 from ...core.inputs import BoolArray, FloatArray, Hiding, Text
-from ...engine.asking import UNKNOWN
+from ...engine.inference import UNKNOWN
 from .callables import checked_labels, checked_probabilities
 
 SUFFIXES = (".pkl", ".pickle", ".joblib")

@@ -12,7 +12,7 @@ from ...core.inputs import BoolArray
 from ...core.plugins import Profiles
 from ..both_ways import both_ways
 from ..neural import NeuralArchitecture
-from ..prefixes import AT_ONCE, Cell, in_blocks, readings
+from ..prefixes import AT_ONCE, LstmCell, in_blocks, readings
 
 NUMBERS_AT_ONCE = 20_000_000
 """How many keys of all maskings of a text are held at a time."""
@@ -81,13 +81,13 @@ class AttentionNetwork(nn.Module):
         vote_forward, vote_backward = torch.split(self.head.weight, hidden, dim=1)
         forward = [
             (r.states @ key_forward.T + self.keys.bias, r.states @ vote_forward.T, r.beginning)
-            for r in readings(Cell.of(self.lstm), words, blank, shown, delete=delete)
+            for r in readings(LstmCell.of(self.lstm), words, blank, shown, delete=delete)
         ]
         scores = words.new_empty((masks, n))
         votes = words.new_empty((masks, n, len(self.head.weight)))
         turned = shown[:, ::-1]
         for r in readings(
-            Cell.of(self.lstm, "_reverse"), words.flip(0), blank, turned, delete=delete
+            LstmCell.of(self.lstm, "_reverse"), words.flip(0), blank, turned, delete=delete
         ):
             keys, vote, beginning = forward.pop()
             at = n - 1 - r.word

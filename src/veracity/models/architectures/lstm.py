@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from ...core.inputs import BoolArray
 from ..architecture import head, sigmoid_logits
 from ..neural import NeuralArchitecture
-from ..prefixes import Cell, in_blocks, readings
+from ..prefixes import LstmCell, in_blocks, readings
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class LastState(nn.Module):
         self, words: Tensor, blank: Tensor, shown: BoolArray, *, delete: bool
     ) -> Tensor:
         """One step per different beginning, not per masking."""
-        cell = Cell.of(self.lstm)
+        cell = LstmCell.of(self.lstm)
         found = words.new_empty((len(shown), self.n_labels))
         for places in in_blocks(shown):
             # only the states at the end decide; all of them would fill the memory

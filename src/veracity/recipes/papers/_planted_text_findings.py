@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.changes import DECOY, PLANTED
-from ...results.findings import Cell, Claim, Figure, Points, Shown, Table, Word
+from ...results.findings import Cell, Claim, Figure, Points, ShownText, Table, Word
 from ...results.statistics import sign_flip_test
 
 NAMES = {"article": "Article", "cn": "CN", "nc": "NC"}
@@ -601,19 +601,19 @@ def along_figure(attention: Attention, vectors: str) -> Iterator[Figure]:
             )
 
 
-def shown_texts(attention: Attention, vectors: str) -> Iterator[Shown]:
+def shown_texts(attention: Attention, vectors: str) -> Iterator[ShownText]:
     for name, steps in attention.items():
         first = next(iter(steps.values()))
-        yield Shown(
+        yield ShownText(
             f"{NAMES[name]}, {vectors}, first run: attention",
             tuple(Word(*w) for w in first["text"]),
         )
 
 
-def shown_rationales(rationales: Rationales) -> Iterator[Shown]:
+def shown_rationales(rationales: Rationales) -> Iterator[ShownText]:
     for (name, kind), by_rate in rationales.items():
         rate, step = next(iter(by_rate.items()))
-        yield Shown(
+        yield ShownText(
             f"{NAMES[name]}, {KINDS[kind]} at {rate:g}: words read",
             tuple(Word(*w) for w in step["text"]),
         )

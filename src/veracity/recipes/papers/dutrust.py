@@ -10,23 +10,23 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...auditing import audit
-from ...auditing.augmentation import augmentation
+from ...auditing.audit import audit
 from ...auditing.labels import fit_labels
-from ...auditing.training import trained_once
 from ...changes import attacked
 from ...core.errors import DataError
 from ...core.examples import Dataset, Example
 from ...core.inputs import Text
 from ...core.plugins import parse_spec, split_specs
-from ...data import Splits, load_data, sampled, split
 from ...data.lexicon import own_lexicon
-from ...data.splits import normalised
-from ...engine.asking import probabilities
-from ...engine.executors import tell
+from ...data.loading import load_data
+from ...data.splits import Splits, normalised, sampled, split
+from ...engine.executors import report_progress
+from ...engine.inference import probabilities
+from ...experiments.augmentation import augmentation
+from ...experiments.training import trained_once
 from ...explainers import explainers
-from ...models import load_model
 from ...models.architectures import architectures
+from ...models.loading import load_model
 from ...results.findings import Findings
 from ...results.robustness import is_twin, robustness
 from ...results.run import Run
@@ -61,7 +61,7 @@ COURSES = {
 
 
 @dataclass(frozen=True)
-class Trial:
+class Evaluation:
     """Texts that models and methods are tried on; without a file, pattern-made twins."""
 
     course: str
@@ -69,13 +69,13 @@ class Trial:
 
 
 TRIALS = {
-    "dutrust_chinese": Trial("chinese", "dutrust/senti_ch.jsonl"),
-    "dutrust_english": Trial("sentences", "dutrust/senti_en.jsonl"),
-    "cad_imdb": Trial("reviews", "cad_imdb/test_paired.tsv.gz"),
-    "ham_yelp": Trial("reviews", "ham_yelp/ham.jsonl.gz"),
-    "eraser_movies": Trial("reviews", "eraser_movies/val.jsonl.gz"),
-    "patterns_chinese": Trial("chinese"),
-    "patterns_english": Trial("sentences"),
+    "dutrust_chinese": Evaluation("chinese", "dutrust/senti_ch.jsonl"),
+    "dutrust_english": Evaluation("sentences", "dutrust/senti_en.jsonl"),
+    "cad_imdb": Evaluation("reviews", "cad_imdb/test_paired.tsv.gz"),
+    "ham_yelp": Evaluation("reviews", "ham_yelp/ham.jsonl.gz"),
+    "eraser_movies": Evaluation("reviews", "eraser_movies/val.jsonl.gz"),
+    "patterns_chinese": Evaluation("chinese"),
+    "patterns_english": Evaluation("sentences"),
 }
 BY_HAND = "cad_imdb"
 """Labelled pairs that people wrote: what pattern-made twins are compared with."""
@@ -121,7 +121,7 @@ class Dutrust(Recipe):
         }
         for name in self.courses:
             for trial in TRIALS:
-                if TRIALS[trial] == Trial(name):
+                if TRIALS[trial] == Evaluation(name):
                     trials[trial] = _patterned(trial, parts[name].test, sizes, seed)
         # what takes longest goes first
         models = [m for m in reversed(sizes["models"]) if m in self.models]
@@ -318,7 +318,14 @@ class _Work:
             train = self.parts[job[1]].train
             settings = Pretraining(**self.sizes["knowledge"], seed=self.seed)
             lexicon = own_lexicon()
-            pretrain(encoder, train, lexicon=lexicon, out=place, pretraining=settings, watch=tell)
+            pretrain(
+                encoder,
+                train,
+                lexicon=lexicon,
+                out=place,
+                pretraining=settings,
+                watch=report_progress,
+            )
         return place
 
     def _settings(self, architecture: Any, model: str) -> Any:
@@ -341,7 +348,7 @@ class _Work:
             self._place(job) / "model",
             data={"name": parts.train.name, "fingerprint": parts.train.fingerprint()},
             training=self._settings(architecture, model),
-            watch=tell,
+            watch=report_progress,
         )
         accuracy = student.record["test"]["accuracy"]
         return {
@@ -368,7 +375,7 @@ class _Work:
             out=self._place(job) / "comparison",
             seed=self.seed,
             training=self._settings(architecture, model),
-            watch=lambda _, progress: tell(progress),
+            watch=lambda _, progress: report_progress(progress),
         )
         return found.told()
 
@@ -402,7 +409,7 @@ class _Work:
             out=self._place(job) / "audit",
             seed=self.seed,
             extras=False,  # no claim speaks of what a search would reach
-            watch=tell,
+            watch=report_progress,
         )
         found["examples"] = [e.id for e in some]
         found["partners"] = [e.family for e in some]

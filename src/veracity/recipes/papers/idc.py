@@ -11,22 +11,25 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from ...auditing import audit
+from ...auditing.audit import audit
 from ...auditing.labels import fit_labels_to
-from ...auditing.training import trained_once
 from ...core.errors import DataError
 from ...core.examples import Dataset, Example
 from ...core.inputs import BoolArray
 from ...core.plugins import parse_spec
 from ...core.truths import WordSets
-from ...data import Columns, Splits, load_data, read_text, sampled, split
-from ...engine.asking import probabilities
-from ...engine.executors import tell
+from ...data.loading import load_data
+from ...data.readers import Columns
+from ...data.splits import Splits, sampled, split
+from ...data.words import read_text
+from ...engine.executors import report_progress
+from ...engine.inference import probabilities
+from ...experiments.training import trained_once
 from ...explainers import explainers
 from ...metrics.relative_confidence import RelativeConfidence
 from ...metrics.truth_agreement import TruthAgreement
-from ...models import load_model
 from ...models.architectures import architectures
+from ...models.loading import load_model
 from ...results.findings import Findings
 from ...truths import learnt_truth, truths
 from ...truths.gram_activation import GramActivation
@@ -271,7 +274,7 @@ class _Work:
             self._place(job) / "model",
             data={"name": parts.train.name, "fingerprint": parts.train.fingerprint()},
             training=replace(architecture.training, **self.sizes["training"], seed=self._seed(job)),
-            watch=tell,
+            watch=report_progress,
         )
         counts = Counter(e.label for e in parts.test)
         return {

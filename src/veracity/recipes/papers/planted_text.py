@@ -11,19 +11,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...auditing import audit
-from ...auditing.training import trained_once
+from ...auditing.audit import audit
 from ...changes import changed
 from ...changes.swap import Swap
 from ...core.changes import DECOY, PLANTED
 from ...core.errors import DataError
 from ...core.examples import Dataset, Example
 from ...core.inputs import FloatArray, Text
-from ...data import Splits, load_data, read_text
+from ...data.loading import load_data
 from ...data.readers import read_table
-from ...data.splits import normalised, sampled
-from ...engine.executors import tell
+from ...data.splits import Splits, normalised, sampled
+from ...data.words import read_text
+from ...engine.executors import report_progress
 from ...engine.seeds import generator
+from ...experiments.training import trained_once
 from ...models.architecture import Training
 from ...models.architectures import architectures
 from ...results.findings import Findings
@@ -232,7 +233,7 @@ class _Job:
         return kinds.get(self.which.kind, self._rationale)()
 
     def _trained(self, spec: str, training: Mapping[str, Any]) -> tuple[Any, Found, Reliance]:
-        from ...engine.asking import probabilities
+        from ...engine.inference import probabilities
 
         parts = self.parts
         student = trained_once(
@@ -241,7 +242,7 @@ class _Job:
             self.trained,
             data={"name": parts.train.name, "fingerprint": parts.train.fingerprint()},
             training=Training(**{"patience": None, **training}, seed=self.seed),
-            watch=tell,
+            watch=report_progress,
         )
         answers = probabilities(student.model, [e.input for e in parts.test]).argmax(axis=1)
         right = [bool(y == e.label) for y, e in zip(answers, parts.test, strict=True)]
@@ -305,7 +306,7 @@ class _Job:
             ["attention", *self.sizes["methods"]],
             self._masses,
             out=self.folder / "methods",
-            watch=tell,
+            watch=report_progress,
             **shared,
         )
         return found | {"methods": done.run.summaries().get("model", {})}
@@ -363,7 +364,7 @@ def _kind(example: Example, place: int) -> str:
 
 def _along(model: Any, test: Dataset, folder: Path) -> list[list[float]]:
     """Accuracy and the attention on planted words of the weights kept along training."""
-    from ...engine.asking import probabilities
+    from ...engine.inference import probabilities
     from ...metrics.attribution_mass import attribution_share
     from ...models.training import at_snapshot
 

@@ -11,8 +11,8 @@ import numpy as np
 from ..core.classifiers import Classifier, Maskable
 from ..core.errors import ModelError
 from ..core.inputs import MASK_WORD, BoolArray, FloatArray, Hiding, IntArray, Text
-from .memory import recalled
-from .tally import asked
+from .cache import cached_answers
+from .call_counter import add_calls
 
 TEXTS_AT_ONCE = 2048
 """How many hidden texts are held in memory at a time for models that read strings."""
@@ -33,15 +33,15 @@ def probabilities(model: Classifier, inputs: Sequence[Text]) -> FloatArray:
     """The model's answers, checked for shape and sense; equal texts are asked once."""
     if not inputs:
         return np.zeros((0, len(model.labels)))
-    asked(len(set(inputs)))
+    add_calls(len(set(inputs)))
 
     def ask(places: list[int]) -> FloatArray:
         return checked(model, model.probabilities([inputs[i] for i in places]), len(places))
 
-    return recalled(model, inputs, ask, len(model.labels))
+    return cached_answers(model, inputs, ask, len(model.labels))
 
 
-class Maskings(Protocol):
+class Masks(Protocol):
     """Rows of flags, a flag per word: an array, or rows that are made when they are needed."""
 
     @property
@@ -53,7 +53,7 @@ class Maskings(Protocol):
 
 
 @dataclass(frozen=True)
-class Rows:
+class LazyMasks:
     """Maskings that are made when they are needed: of a long text, all would not fit."""
 
     shape: tuple[int, int]
@@ -66,14 +66,14 @@ class Rows:
     def __getitem__(self, rows: slice, /) -> BoolArray:
         return self.make(np.arange(self.shape[0])[rows])
 
-    def part(self, rows: slice) -> Rows:
+    def part(self, rows: slice) -> LazyMasks:
         """Some of them, not made yet."""
         chosen = np.arange(self.shape[0])[rows]
-        return Rows((len(chosen), self.shape[1]), lambda places: self.make(chosen[places]))
+        return LazyMasks((len(chosen), self.shape[1]), lambda places: self.make(chosen[places]))
 
 
 def masked_probabilities(
-    model: Classifier, inputs: Sequence[Text], shown: Sequence[Maskings], how: Hiding
+    model: Classifier, inputs: Sequence[Text], shown: Sequence[Masks], how: Hiding
 ) -> list[FloatArray]:
     """Answers for every masking of every input; equal maskings are asked once.
 
@@ -90,7 +90,7 @@ def masked_probabilities(
     return [np.concatenate(parts) for parts in found]
 
 
-def _blocks(shown: Sequence[Maskings]) -> Iterator[list[tuple[int, slice]]]:
+def _blocks(shown: Sequence[Masks]) -> Iterator[list[tuple[int, slice]]]:
     """Which maskings of which inputs are asked together: all, unless they are too many to hold."""
     block: list[tuple[int, slice]] = []
     cells = 0
@@ -116,7 +116,7 @@ def _asked(
 ) -> list[FloatArray]:
     distinct, inverse = zip(*(_distinct(masks) for masks in shown), strict=True)
     if isinstance(model, Maskable):
-        asked(sum(len(masks) for masks in distinct))
+        add_calls(sum(len(masks) for masks in distinct))
         found = model.masked_probabilities(inputs, distinct, how)
     else:
         found = _read_each(model, inputs, distinct, how)

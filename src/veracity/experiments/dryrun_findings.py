@@ -15,13 +15,13 @@ import numpy as np
 from ..core.changes import DECOY, MANIPULATION, PLANTED, UNTOUCHED
 from ..core.errors import RunError
 from ..core.files import FolderKind, read_json, written_whole
-from ..core.forms import check_form, from_json
 from ..core.inputs import FloatArray
-from .guarantees import LUCK, Reliance
-from .run import Cost, Run, resumed, timestamp, versions
-from .standings import Column, Standing, columns_of, compare_all
-from .statistics import cluster_intervals, texts_needed, wilson
-from .verdicts import listed
+from ..core.schema import check_schema, from_json
+from ..results.guarantees import LUCK, Reliance
+from ..results.run import Cost, Run, resumed, timestamp, versions
+from ..results.standings import Column, Standing, columns_of, compare_all
+from ..results.statistics import cluster_intervals, texts_needed, wilson
+from ..results.verdicts import listed
 
 FILE = "dryrun.json"
 FORMAT = 1
@@ -142,7 +142,7 @@ class DryRun:
                     f"{path} has format {content['format']}; this version reads {FORMAT}. "
                     "Install the version of veracity that wrote it"
                 )
-            check_form(content, _FORM)
+            check_schema(content, _FORM)
             trials = {t.name: t for t in from_json(tuple[Trial, ...], content["trials"])}
             return cls(Path(folder), content["asked"], content["made"], trials)
         except FileNotFoundError:
@@ -206,7 +206,7 @@ def judged(reliance: Reliance) -> tuple[Status, str]:
 
 
 @dataclass(frozen=True)
-class Sight:
+class Detection:
     """How often one method shows one cue among its top words."""
 
     method: str
@@ -222,7 +222,7 @@ class Sight:
 
 
 @dataclass(frozen=True)
-class Cell:
+class CueResult:
     """One cue at one strength, and what every method showed of it."""
 
     cue: str
@@ -231,7 +231,7 @@ class Cell:
     chance: float
     chance_low: float
     chance_high: float
-    sights: Mapping[str, Sight]
+    sights: Mapping[str, Detection]
     by_mark: Mapping[int, float]
     """In how many texts with each label's mark the methods show it, averaged over methods."""
 
@@ -246,7 +246,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Share:
+class MassShare:
     """A mean beside what a random map would get, and the interval of their difference."""
 
     mean: float
@@ -260,7 +260,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Profile:
+class MethodProfile:
     """One method over all cues."""
 
     method: str
@@ -272,8 +272,8 @@ class Profile:
     hides: tuple[Key, ...]
     first: float
     rank: float
-    planted: Share
-    decoys: Share | None
+    planted: MassShare
+    decoys: MassShare | None
     precision: float
     recall: float
     misleading: float
@@ -284,12 +284,12 @@ class Profile:
 
 
 @dataclass(frozen=True)
-class Findings:
+class DryRunFindings:
     """Everything that a dry run says, methods by their worst case."""
 
-    cells: tuple[Cell, ...]
+    cells: tuple[CueResult, ...]
     left_out: tuple[tuple[Key, tuple[Trial, ...]], ...]
-    profiles: tuple[Profile, ...]
+    profiles: tuple[MethodProfile, ...]
     seeds: int
     comparisons: int
     trainings: int = 0
@@ -298,12 +298,12 @@ class Findings:
     """So many models at least before any difference between methods could be told."""
 
     @property
-    def methods(self) -> list[Profile]:
+    def methods(self) -> list[MethodProfile]:
         """Those that look at the model."""
         return [p for p in self.profiles if not p.baseline]
 
 
-def findings(dry: DryRun) -> Findings:
+def findings(dry: DryRun) -> DryRunFindings:
     """All cells, methods and comparisons, from the audits alone."""
     scored = [t for t in dry.trials if t.status == "scored"]
     runs = {t.name: dry.run(t) for t in scored}
@@ -315,7 +315,7 @@ def findings(dry: DryRun) -> Findings:
     )
     methods = list(dict.fromkeys(m for run in runs.values() for m in run.explainers))
     if not methods:
-        return Findings((), left_out, (), 0, 0)
+        return DryRunFindings((), left_out, (), 0, 0)
     tables = {t.name: _read(runs[t.name], methods) for t in scored}
     by_key = {key: [t for t in scored if t.key == key] for key in keys}
     by_key = {key: trials for key, trials in by_key.items() if trials}
@@ -345,7 +345,7 @@ def findings(dry: DryRun) -> Findings:
     pairs = math.comb(len(methods), 2)
     seeds = len({t.seed for t in scored})
     corrected = standings[""].comparisons
-    return Findings(
+    return DryRunFindings(
         cells, left_out, tuple(profiles), seeds, pairs * len(standings), len(scored),
         texts_needed(corrected),
     )  # fmt: skip
@@ -423,7 +423,7 @@ def _cell(
     methods: Sequence[str],
     baselines: Sequence[str],
     standing: Standing,
-) -> Cell:
+) -> CueResult:
     clusters = [np.column_stack([t["seen"], t["chance"][:, 0]]) for t in tables]
     together = np.concatenate(clusters)
     bounds = np.clip(cluster_intervals(clusters), 0.0, 1.0)
@@ -440,7 +440,7 @@ def _cell(
             continue
         low, high = map(float, bounds[i])
         entry = entries[method]
-        sights[method] = Sight(
+        sights[method] = Detection(
             method,
             float(np.nanmean(values)),
             low,
@@ -458,7 +458,7 @@ def _cell(
         for mark in np.unique(marks[~np.isnan(marks)])
         if looking
     }
-    return Cell(
+    return CueResult(
         *key,
         tuple(trials),
         chance,
@@ -479,12 +479,12 @@ def sees(low: float, high: float, chance_low: float, chance_high: float) -> Sees
 def _profile(
     method: str,
     baseline: bool,
-    cells: Sequence[Cell],
+    cells: Sequence[CueResult],
     tables: Sequence[_Table],
     place: int,
     overall: Standing,
     costs: Sequence[Cost],
-) -> Profile:
+) -> MethodProfile:
     shown = [(cell.key, cell.sights[method]) for cell in cells if method in cell.sights]
     shares = [sight.share for _, sight in shown] or [math.nan]
     entry = next(e for e in overall.entries if e.method == method)
@@ -497,7 +497,7 @@ def _profile(
     def mean(name: str) -> float:
         return _mean([t[name][:, place] for t in tables])
 
-    return Profile(
+    return MethodProfile(
         method,
         baseline,
         min(shares),
@@ -519,16 +519,16 @@ def _profile(
     )
 
 
-def _against_share(tables: Sequence[_Table], kind: str, place: int) -> Share:
+def _against_share(tables: Sequence[_Table], kind: str, place: int) -> MassShare:
     """Attr% beside the words' own share, on the texts where both are defined."""
     pairs = [np.column_stack([t[kind][:, place], t[f"{kind}_share"][:, place]]) for t in tables]
     pairs = [p[~np.isnan(p).any(axis=1)] for p in pairs]
     bounds = cluster_intervals([p[:, :1] - p[:, 1:] for p in pairs])
     together = np.concatenate(pairs)
     if not len(together):
-        return Share(math.nan, math.nan, math.nan, math.nan)
+        return MassShare(math.nan, math.nan, math.nan, math.nan)
     mean, expected = together.mean(axis=0)
-    return Share(float(mean), float(expected), float(bounds[0, 0]), float(bounds[0, 1]))
+    return MassShare(float(mean), float(expected), float(bounds[0, 0]), float(bounds[0, 1]))
 
 
 def _mean(columns: Sequence[FloatArray]) -> float:
@@ -542,7 +542,7 @@ def _mean(columns: Sequence[FloatArray]) -> float:
 MOST_NAMED = 3
 
 
-def headline(dry: DryRun, found: Findings) -> str:
+def headline(dry: DryRun, found: DryRunFindings) -> str:
     """The answer to "would this method have shown me that my model cheats?"."""
     n = len(found.cells)
     if not n:
@@ -563,7 +563,7 @@ def headline(dry: DryRun, found: Findings) -> str:
     return f"No method would have shown you {cues}; {listed(leaders)} {verb} with {best} of {n}."
 
 
-def remarks(dry: DryRun, found: Findings) -> list[str]:
+def remarks(dry: DryRun, found: DryRunFindings) -> list[str]:
     """What else a reader must know, most important first."""
     said = []
     hiding = sorted((p for p in found.methods if p.hides), key=lambda p: -len(p.hides))
@@ -596,7 +596,7 @@ def remarks(dry: DryRun, found: Findings) -> list[str]:
     return said
 
 
-def _about_decoys(tempted: Sequence[Profile]) -> str:
+def _about_decoys(tempted: Sequence[MethodProfile]) -> str:
     if not tempted:
         return "No method gave decoys more weight than their share of the words."
     excess = sorted(
@@ -614,7 +614,7 @@ def _about_decoys(tempted: Sequence[Profile]) -> str:
     return f"Led astray by decoys, words that look alike and tell nothing: {listed(parts)}."
 
 
-def _about_sides(dry: DryRun, cells: Sequence[Cell]) -> list[str]:
+def _about_sides(dry: DryRun, cells: Sequence[CueResult]) -> list[str]:
     """Of every cue that was learnt from one side, one sentence."""
     said = []
     for cue in dict.fromkeys(c.cue for c in cells):

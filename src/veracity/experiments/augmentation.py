@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..auditing.labels import fit_labels, fit_labels_to
 from ..changes import attacked
 from ..changes._attack import PATTERN
 from ..core.errors import DataError, RunError
@@ -17,12 +18,11 @@ from ..core.examples import Dataset
 from ..core.files import FolderKind, check_own, sole_writer
 from ..core.inputs import BoolArray, IntArray
 from ..core.plugins import split_specs
-from ..data import Splits, load_data, split
-from ..data.splits import normalised
-from ..engine.asking import probabilities
+from ..data.loading import load_data
+from ..data.splits import Splits, normalised, split
+from ..engine.inference import probabilities
 from ..models.architectures import architectures
-from ..results.augmentation import FILE, Augmentation, gains_of
-from .labels import fit_labels, fit_labels_to
+from .augmentation_record import FILE, Augmentation, gains_of
 from .training import trained_once
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ TAKING_PART = ("single", "obscure")
 
 
 @dataclass(frozen=True)
-class _Tested:
+class _TestSet:
     """The texts both models are tried on, and where each kind stands."""
 
     data: Dataset
@@ -105,7 +105,7 @@ def augmentation(
     return found
 
 
-def _tested(data: Dataset, patterns: Sequence[str], seed: int) -> _Tested:
+def _tested(data: Dataset, patterns: Sequence[str], seed: int) -> _TestSet:
     """Originals, what people made of them and what patterns do, where patterns can be trusted."""
     by_hand = [(o, t) for o, t in data.pairs if PATTERN not in t.facts]
     kept = [(o, t) for o, t in by_hand if o.facts.get("sentiment_type", "single") in TAKING_PART]
@@ -131,7 +131,7 @@ def _tested(data: Dataset, patterns: Sequence[str], seed: int) -> _Tested:
         kinds[name] = np.arange(start, start + len(some))
         start += len(some)
     everything = replace(data, examples=(*originals, *made, *written))
-    return _Tested(everything, kinds, len(by_hand) - len(kept))
+    return _TestSet(everything, kinds, len(by_hand) - len(kept))
 
 
 def _without(parts: Splits, tested: Dataset) -> tuple[Splits, int]:

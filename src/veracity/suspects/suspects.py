@@ -12,39 +12,50 @@ from typing import Any
 
 import numpy as np
 
+from ..auditing.explaining import attributions, check_ability
+from ..auditing.jobs import Progress
+from ..auditing.labels import fit_labels
+from ..auditing.planning import SuspectsPlan, planned_suspects
 from ..changes import changes
 from ..changes._editing import respelt
-from ..core.classifiers import Classifier, Stretching
+from ..core.classifiers import Classifier, LinearFirstLayer
 from ..core.errors import BudgetSpent, DataError, PluginError
 from ..core.examples import Dataset
 from ..core.explainers import Explainer
 from ..core.inputs import MASK_WORD, BoolArray, FloatArray, Hiding, IntArray, Text
-from ..data import load_data, read_text, sampled
-from ..engine.asking import masked_probabilities, probabilities, value
+from ..data.loading import load_data
+from ..data.splits import sampled
+from ..data.words import read_text
 from ..engine.batches import by_length, mixed
+from ..engine.call_counter import count_calls
+from ..engine.inference import masked_probabilities, probabilities, value
 from ..engine.seeds import generator
-from ..engine.tally import counting
 from ..explainers import explainers as known_explainers
-from ..models import load_model, model_name
+from ..models.loading import load_model, model_name
 from ..results.health import length_auc
-from ..results.suspects import (
+from .candidates import CAPITALS, CASING, FIRST, LAST, WORD, Candidates, WordTable
+from .expectation import LIKE, LabelNames, MeaningVectors, covered
+from .record import (
     LEAST_COVERED,
     WEAK_CUE,
     Effect,
-    Shown,
     Suspect,
+    SuspectExample,
     Suspects,
     reach,
     redundant,
     uncovered,
 )
-from .explaining import attributions, check_ability
-from .jobs import Progress
-from .judging import Judged, Weighed, caused, judged, limited, needed, texts_needed, weighed
-from .labels import fit_labels
-from .looks import CAPITALS, CASING, FIRST, LAST, WORD, Looks, Words
-from .meaning import LIKE, LabelNames, Meaning, covered
-from .planning import SuspectsPlan, planned_suspects
+from .scoring import (
+    CandidateScores,
+    CandidateWeights,
+    caused,
+    limited,
+    needed,
+    score_candidates,
+    texts_needed,
+    weigh_candidates,
+)
 from .topics import Topics, topics_of
 
 LEAST_TEXTS = 10
@@ -117,7 +128,7 @@ def explained(
 
 def usual_method(model: Classifier) -> str:
     """Gradients where answers are near linear in what is read, else hiding one word at a time."""
-    if isinstance(model, Stretching):
+    if isinstance(model, LinearFirstLayer):
         return "input_x_gradient"
     return "occlusion(output=log_odds, by=types)"
 
@@ -134,7 +145,11 @@ MOVED, FEWEST_MOVED = 0.5, 10
 
 
 def told_share(
-    model: Classifier, words: Words, scores: FloatArray, labels: Sequence[int], answers: FloatArray
+    model: Classifier,
+    words: WordTable,
+    scores: FloatArray,
+    labels: Sequence[int],
+    answers: FloatArray,
 ) -> float | None:
     """What of the effect of all words the words' own scores add up to, in the median text; None
     where too few texts hang on words at all. scores (labels, words)"""
@@ -239,12 +254,12 @@ def _found(
 ) -> Suspects:
     """All that was asked for, of the texts that were chosen."""
     part, top = plan.data, plan.top
-    words = Words.of([e.input for e in part])
+    words = WordTable.of([e.input for e in part])
     source = vectors or usual_vectors()
-    meaning = Meaning.of(words.forms, source)
+    meaning = MeaningVectors.of(words.forms, source)
     share = covered(words, meaning, source)
     can_tell = share is None or share >= LEAST_COVERED
-    looks = Looks.of(words, least=least_texts, with_words=can_tell)
+    looks = Candidates.of(words, least=least_texts, with_words=can_tell)
     if not len(looks):
         what = "something" if can_tell else "a sign or a way of writing"
         raise DataError(
@@ -253,7 +268,7 @@ def _found(
             + ("" if can_tell else f". {uncovered(source, share or 0.0)}")
         )
     explained_labels = [1] if len(part.labels) == 2 else list(range(len(part.labels)))
-    with counting() as tally:
+    with count_calls() as tally:
 
         def scored(by: Explainer) -> FloatArray:
             return explained(
@@ -289,8 +304,8 @@ def _found(
         )
         ranked = []
         for row, label in enumerate(explained_labels):
-            table = weighed(looks, scores[row], gold == label)
-            verdict = judged(table, meaning, looks=every)
+            table = weigh_candidates(looks, scores[row], gold == label)
+            verdict = score_candidates(table, meaning, looks=every)
             ranked += [Ranked(label, i, scores[row], table, verdict) for i in range(len(looks))]
         ranked.sort(key=lambda r: (-r.size, r.label, r.look))
         threshold = needed(false_alarms, len(part), every)
@@ -351,8 +366,8 @@ class Ranked:
     label: int
     look: int
     scores: FloatArray  # (words,)
-    table: Weighed
-    verdict: Judged
+    table: CandidateWeights
+    verdict: CandidateScores
 
     @property
     def size(self) -> float:
@@ -395,7 +410,7 @@ def _leaders(
     return sorted(found, key=lambda s: -abs(s.score))
 
 
-def _dots(ranked: Sequence[Ranked], looks: Looks) -> tuple[tuple[str, float, float, int], ...]:
+def _dots(ranked: Sequence[Ranked], looks: Candidates) -> tuple[tuple[str, float, float, int], ...]:
     """The strongest words first, then every so-manyth of the rest."""
     words = [r for r in ranked if looks.kinds[r.look] == WORD and r.label == ranked[0].label]
     first, rest = words[: DOTS // 3], words[DOTS // 3 :]
@@ -420,8 +435,8 @@ class Evidence:
 
     model: Classifier
     data: Dataset
-    looks: Looks
-    meaning: Meaning
+    looks: Candidates
+    meaning: MeaningVectors
     answers: FloatArray  # (texts, labels)
     gold: IntArray  # (texts,)
     topics: Topics
@@ -497,7 +512,7 @@ class Evidence:
         thirds = enumerate(("first third", "middle", "last third"))
         return {name: float(each[third == i].mean()) for i, name in thirds if (third == i).any()}
 
-    def _neighbours(self, look: int, table: Weighed, sign: float) -> dict[str, float]:
+    def _neighbours(self, look: int, table: CandidateWeights, sign: float) -> dict[str, float]:
         if self.looks.kinds[look] != WORD:
             return {}
         words = np.flatnonzero(table.of_kind(WORD))
@@ -575,7 +590,7 @@ class Evidence:
 
     def _examples(
         self, look: int, at: IntArray, each: FloatArray, scores: FloatArray, label: int
-    ) -> tuple[Shown, ...]:
+    ) -> tuple[SuspectExample, ...]:
         """First texts that it seems to have misled, then those in which it weighs most."""
         words = self.looks.words
         text = words.text[at]
@@ -590,14 +605,14 @@ class Evidence:
                     chosen.append(int(o))
         return tuple(self._shown(look, int(at[o]), scores) for o in chosen)
 
-    def _shown(self, look: int, at: int, scores: FloatArray) -> Shown:
+    def _shown(self, look: int, at: int, scores: FloatArray) -> SuspectExample:
         words = self.looks.words
         i = int(words.text[at])
         start, length = int(words.starts[i]), int(words.lengths[i])
         here, width = at - start, int(self.looks.widths[look])
         low, high = max(0, here - AROUND), min(length, here + width + AROUND)
         example = self.data.examples[i]
-        return Shown(
+        return SuspectExample(
             example.id,
             example.input.words[low:high],
             tuple(float(s) for s in scores[start + low : start + high]),

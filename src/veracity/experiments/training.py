@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.errors import RunError
 from ..core.files import check_own, sole_writer
-from ..data import Splits
-from ..engine.asking import probabilities
+from ..data.splits import Splits
+from ..engine.inference import probabilities
 from ..metrics.accuracy import classification
-from ..models import MODEL, RECORD, load_model, save_model
+from ..models.loading import MODEL, RECORD, load_model, save_model
 
 if TYPE_CHECKING:
     from ..models.architecture import Architecture, Training
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Student:
+class TrainedModel:
     """A trained model, its record, and whether it was trained just now."""
 
     model: Any
@@ -37,7 +37,7 @@ def trained_once(
     data: Mapping[str, Any],
     training: Training | None = None,
     watch: Callable[[Progress | Epoch], None] = lambda _: None,
-) -> Student:
+) -> TrainedModel:
     """The model in this folder; trained first, from its last epoch on, if it is not there yet.
 
     `data` goes into the model's record: the name and fingerprint of what was read, and how.
@@ -56,7 +56,7 @@ def _trained(
     data: Mapping[str, Any],
     training: Training | None,
     watch: Callable[[Progress | Epoch], None],
-) -> Student:
+) -> TrainedModel:
     from ..models.training import SNAPSHOTS, clear, train
 
     settings, checkpoint = training or architecture.training, folder / "checkpoint"
@@ -81,10 +81,10 @@ def _trained(
         shutil.copytree(checkpoint / SNAPSHOTS, folder / SNAPSHOTS, dirs_exist_ok=True)
     save_model(trained.model, architecture, folder, record=record)
     clear(checkpoint)
-    return Student(trained.model, record, fresh=True)
+    return TrainedModel(trained.model, record, fresh=True)
 
 
-def _found(folder: Path, data: Mapping[str, Any]) -> Student:
+def _found(folder: Path, data: Mapping[str, Any]) -> TrainedModel:
     model = load_model(folder)
     record: Mapping[str, Any] = getattr(model, "record", {})
     before = record.get("data", {})
@@ -93,7 +93,7 @@ def _found(folder: Path, data: Mapping[str, Any]) -> Student:
             f"{folder} holds a model that was trained on other data ({before.get('name')}). "
             "Choose another folder, or delete that one"
         )
-    return Student(model, record, fresh=False)
+    return TrainedModel(model, record, fresh=False)
 
 
 def _which(data: Mapping[str, Any]) -> tuple[Any, ...]:

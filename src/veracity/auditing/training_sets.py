@@ -13,15 +13,16 @@ from ..core.errors import DataError, VeracityError
 from ..core.examples import Dataset, read_labels
 from ..core.explainers import Explainer
 from ..core.plugins import blamed_on
-from ..data import Columns, Source, load_data, sampled, split
-from ..data.splits import given_parts
+from ..data.loading import Source, load_data
+from ..data.readers import Columns
+from ..data.splits import given_parts, sampled, split
 
-Lesson = Dataset | str
+TrainingSet = Dataset | str
 """Training data, or why there are none."""
 
 
 @dataclass(frozen=True)
-class Reading:
+class DataConfig:
     """How data were read, as the command line says it: what a model's record must keep."""
 
     source: str
@@ -60,7 +61,7 @@ class Reading:
         return asdict(replace(self, source=str(path.resolve()) if path.exists() else self.source))
 
 
-def taught(
+def fit_explainer(
     explainer: Explainer,
     model: Classifier,
     train: Source | None,
@@ -70,8 +71,8 @@ def taught(
     """The method, having learnt what it must; or a sentence that says what it needs."""
     if not explainer.learns or (explainer.ready and train is None):
         return explainer
-    lesson = lessons_on({"": model}, train, seed=seed)[""]
-    return fitted(explainer, model, check_lesson(explainer, lesson))
+    lesson = training_sets({"": model}, train, seed=seed)[""]
+    return fitted(explainer, model, check_training_set(explainer, lesson))
 
 
 def fitted(explainer: Explainer, model: Classifier, lesson: Dataset) -> Explainer:
@@ -80,9 +81,9 @@ def fitted(explainer: Explainer, model: Classifier, lesson: Dataset) -> Explaine
         return explainer.fitted(model, lesson)
 
 
-def lessons_on(
+def training_sets(
     models: Mapping[str, Classifier], train: Source | None, *, seed: int
-) -> dict[str, Lesson]:
+) -> dict[str, TrainingSet]:
     """For each model what was given, or else what its record says it was trained on."""
     if not models or train is None:
         return {name: _recorded(model) for name, model in models.items()}
@@ -93,7 +94,7 @@ def lessons_on(
     return dict.fromkeys(models, part)
 
 
-def check_lesson(explainer: Explainer, lesson: Lesson) -> Dataset:
+def check_training_set(explainer: Explainer, lesson: TrainingSet) -> Dataset:
     """Training data, or a sentence that says how to give them."""
     if isinstance(lesson, Dataset):
         return lesson
@@ -110,14 +111,14 @@ def training_part(data: Dataset, *, of_file: bool, seed: int) -> Dataset:
     return split(data, seed=seed).train
 
 
-def _recorded(model: Classifier) -> Lesson:
+def _recorded(model: Classifier) -> TrainingSet:
     """The very texts that a model was trained on, read again."""
     record: Mapping[str, Any] = getattr(model, "record", {})
     about = record.get("data", {})
     if "reading" not in about:
         return "none were given"
     try:
-        reading = Reading(**about["reading"])
+        reading = DataConfig(**about["reading"])
         data = reading.data()
         seed = record["training"]["seed"]
     except (VeracityError, KeyError, TypeError):

@@ -9,19 +9,19 @@ from dataclasses import dataclass
 
 
 @dataclass
-class Tally:
+class CallCounter:
     """How many texts, or points on the way to a text, a model was asked about."""
 
     questions: int = 0
 
 
-_current: ContextVar[Tally | None] = ContextVar("tally", default=None)
+_current: ContextVar[CallCounter | None] = ContextVar("tally", default=None)
 
 
 @contextlib.contextmanager
-def counting() -> Iterator[Tally]:
+def count_calls() -> Iterator[CallCounter]:
     """Counts what is asked inside the block."""
-    tally = Tally()
+    tally = CallCounter()
     token = _current.set(tally)
     try:
         yield tally
@@ -29,7 +29,7 @@ def counting() -> Iterator[Tally]:
         _current.reset(token)
 
 
-def asked(questions: int) -> None:
+def add_calls(questions: int) -> None:
     """Says that so many questions were put."""
     tally = _current.get()
     if tally is not None:

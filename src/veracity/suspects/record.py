@@ -12,8 +12,8 @@ from typing import Any
 
 from ..core.errors import RunError
 from ..core.files import FolderKind, read_json, written_whole
-from ..core.forms import from_json
-from .health import BY_LENGTH, goes_by_length
+from ..core.schema import from_json
+from ..results.health import BY_LENGTH, goes_by_length
 
 FORMAT = 1
 FILE = "suspects.json"
@@ -33,7 +33,7 @@ so that nothing found says nothing."""
 
 
 @dataclass(frozen=True)
-class Shown:
+class SuspectExample:
     """A suspect where it stands, with what each word around it weighs."""
 
     id: str
@@ -112,7 +112,7 @@ class Suspect:
     """The words most like it, and what they weigh."""
     put_in: Effect
     taken_out: Effect
-    examples: tuple[Shown, ...] = ()
+    examples: tuple[SuspectExample, ...] = ()
     also: tuple[str, ...] = ()
     """Weaker looks that mostly stand on the same words."""
     caused: float | None = None

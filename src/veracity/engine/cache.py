@@ -18,7 +18,7 @@ MOST_WORDS = 5_000_000
 """And so many words of the texts that were asked about, which take a hundred bytes and more."""
 
 
-class Memory:
+class AnswerCache:
     """Answers of models that do not change while they are remembered."""
 
     def __init__(self) -> None:
@@ -37,18 +37,18 @@ class Memory:
             (_, old), _ = self.answers.popitem(last=False)
             self.words -= getattr(old, "n_features", 0)
 
-    def __reduce__(self) -> tuple[type[Memory], tuple[()]]:
-        return Memory, ()  # a worker starts with an empty one
+    def __reduce__(self) -> tuple[type[AnswerCache], tuple[()]]:
+        return AnswerCache, ()  # a worker starts with an empty one
 
 
-_memory: ContextVar[Memory | None] = ContextVar("memory", default=None)
+_memory: ContextVar[AnswerCache | None] = ContextVar("memory", default=None)
 
 
 @contextlib.contextmanager
-def remembering(memory: Memory | None = None) -> Iterator[Memory]:
+def caching(memory: AnswerCache | None = None) -> Iterator[AnswerCache]:
     """Within it, models are asked the same question once: several methods and metrics that look at
     the same texts share what they ask. Models must not change in the meantime."""
-    chosen = memory if memory is not None else Memory()
+    chosen = memory if memory is not None else AnswerCache()
     token = _memory.set(chosen)
     try:
         yield chosen
@@ -56,7 +56,7 @@ def remembering(memory: Memory | None = None) -> Iterator[Memory]:
         _memory.reset(token)
 
 
-def recalled(
+def cached_answers(
     model: object, keys: Sequence[Hashable], ask: Callable[[list[int]], FloatArray], width: int
 ) -> FloatArray:
     """A row of answers per key; `ask` gets the places of those that are new, each key once.

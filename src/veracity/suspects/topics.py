@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..core.inputs import FloatArray, IntArray
-from .looks import Words
+from .candidates import WordTable
 
 FEWEST, COMMONEST = 3, 0.1
 """Words in fewer texts than the first or in a larger share than the second tell no topic."""
@@ -24,7 +24,7 @@ class Topics:
     names: tuple[str, ...]
 
 
-def topics_of(words: Words, count: int, *, seed: int) -> Topics:
+def topics_of(words: WordTable, count: int, *, seed: int) -> Topics:
     """Texts in so many groups: k-means on the main directions of their tf-idf vectors."""
     from scipy.sparse import csr_matrix, diags
     from scipy.sparse.linalg import svds

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..core.inputs import BoolArray, FloatArray, IntArray
-from .looks import WORD, Looks, is_word
-from .meaning import Meaning, beyond, expected, witnessed
+from .candidates import WORD, Candidates, is_word
+from .expectation import MeaningVectors, beyond, expected, witnessed
 
 TOLERANCE = 0.045
 """Words that rightly decide have scores up to about this, since meaning is told by few numbers. Set
@@ -27,7 +27,7 @@ LEARNT_FROM = 3
 
 
 @dataclass(frozen=True)
-class Weighed:
+class CandidateWeights:
     """Every look with what it weighs for one label: all that a judgement rests on."""
 
     forms: tuple[str, ...]
@@ -71,7 +71,7 @@ class Weighed:
 
 
 @dataclass(frozen=True)
-class Judged:
+class CandidateScores:
     """What each look was expected to weigh, and how far beyond that it goes. (looks,) all"""
 
     expected: FloatArray
@@ -83,13 +83,15 @@ class Judged:
     p: FloatArray  # after all looks
 
 
-def weighed(looks: Looks, scores: FloatArray, labelled: BoolArray) -> Weighed:
+def weigh_candidates(
+    looks: Candidates, scores: FloatArray, labelled: BoolArray
+) -> CandidateWeights:
     """Looks with the scores of the words they stand on. (words,), (texts,)"""
     each = looks.weights(scores)
     means = looks.means(each)
     sides = np.sign(means)[looks.owner]
     totals = np.bincount(looks.words.text, weights=scores, minlength=len(labelled))
-    return Weighed(
+    return CandidateWeights(
         looks.words.forms,
         looks.words.means(scores),
         looks.words.texts(),
@@ -111,7 +113,9 @@ def weighed(looks: Looks, scores: FloatArray, labelled: BoolArray) -> Weighed:
     )
 
 
-def judged(found: Weighed, meaning: Meaning, *, looks: int | None = None) -> Judged:
+def score_candidates(
+    found: CandidateWeights, meaning: MeaningVectors, *, looks: int | None = None
+) -> CandidateScores:
     """A look is suspicious as far as the model gives it weight, and the labels follow it, both
     beyond what its meaning warrants; `looks` is how many there were in all."""
     base = found.with_label / found.total
@@ -141,20 +145,20 @@ def judged(found: Weighed, meaning: Meaning, *, looks: int | None = None) -> Jud
     label = often * beyond(rates, _rate(usual + warranted[1]) - base) / spread
     agree = np.sign(weight) == np.sign(label)
     sizes = np.where(agree, np.minimum(WEIGHTY * np.abs(weight), np.abs(label)), 0.0)
-    return Judged(
+    return CandidateScores(
         warranted[0],
         np.sign(weight) * sizes,
         weight,
         label,
         np.maximum(
-            after_looks(sizes, found.total, looks or len(sizes)),
+            corrected_p(sizes, found.total, looks or len(sizes)),
             _after_rare_looks(found, label > 0, looks or len(sizes)),
         ),
     )
 
 
 def caused(
-    found: Weighed, look: int, *, put_in: float, taken_out: float, answer_spread: float
+    found: CandidateWeights, look: int, *, put_in: float, taken_out: float, answer_spread: float
 ) -> float:
     """What of the spread of answers a look brings about, as a correlation: the larger of what one
     more of it changes and what each one that is there does, both as large as the tries leave
@@ -169,18 +173,20 @@ def caused(
     return max(0.0, *tried) * float(found.spreads[look]) / (answer_spread or 1.0)
 
 
-def limited(verdict: Judged, effects: FloatArray, *, texts: int, looks: int) -> Judged:
+def limited(
+    verdict: CandidateScores, effects: FloatArray, *, texts: int, looks: int
+) -> CandidateScores:
     """The same where a look counts no further than answers change with it. effects: (looks,), from
     `caused`, infinite where nothing was tried"""
     sizes = np.minimum(np.abs(verdict.scores), WEIGHTY * effects)
     return replace(
         verdict,
         scores=np.sign(verdict.scores) * sizes,
-        p=np.maximum(verdict.p, after_looks(sizes, texts, looks)),
+        p=np.maximum(verdict.p, corrected_p(sizes, texts, looks)),
     )
 
 
-def _after_rare_looks(found: Weighed, more: BoolArray, looks: int) -> FloatArray:
+def _after_rare_looks(found: CandidateWeights, more: BoolArray, looks: int) -> FloatArray:
     """Where so few texts with a look are expected to have the label, or not to, that errors are not
     normal: the exact probability that as many do, or as few; 0 elsewhere."""
     from scipy.stats import hypergeom
@@ -199,7 +205,7 @@ def _rate(log_odds: FloatArray) -> FloatArray:
     return 1 / (1 + np.exp(-log_odds))
 
 
-def after_looks(scores: FloatArray | float, texts: int, looks: int) -> FloatArray:
+def corrected_p(scores: FloatArray | float, texts: int, looks: int) -> FloatArray:
     """The probability that the strongest of so many looks scores so high by chance (Šidák), if none
     truly goes beyond the tolerance: in so many texts a score errs by one over their root."""
     from scipy.stats import norm

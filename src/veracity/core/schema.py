@@ -16,22 +16,22 @@ Form = Any
 `key?` may be absent and `*` stands for every key."""
 
 
-def check_form(value: Any, form: Form, where: str = "it") -> None:
+def check_schema(value: Any, form: Form, where: str = "it") -> None:
     """A ValueError that names the first place where a value is not as expected."""
     if isinstance(form, list):
         _expect(isinstance(value, list), where, "a list", value)
         for i, one in enumerate(value):
-            check_form(one, form[0], f"{where}[{i}]")
+            check_schema(one, form[0], f"{where}[{i}]")
     elif isinstance(form, dict):
         _expect(isinstance(value, dict), where, "an object", value)
         for key, inner in form.items():
             if key == "*":
                 for name, one in value.items():
-                    check_form(one, inner, f"{where}.{name}"[:100])
+                    check_schema(one, inner, f"{where}.{name}"[:100])
                 continue
             name = key.removesuffix("?")
             if name in value:
-                check_form(value[name], inner, name if where == "it" else f"{where}.{name}")
+                check_schema(value[name], inner, name if where == "it" else f"{where}.{name}")
             else:
                 _expect(key != name, where, f"an object with {name!r}", value)
     else:
@@ -79,6 +79,6 @@ def from_json(kind: Any, value: Any, where: str = "it") -> Any:
         return from_json(kind, value, where)
     if kind is float and value is None:
         return math.nan
-    check_form(value, kind, where)
+    check_schema(value, kind, where)
     _expect(not isinstance(value, int) or abs(value) < LARGEST, where, "a smaller number", value)
     return float(value) if kind is float else value

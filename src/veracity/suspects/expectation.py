@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..core.inputs import BoolArray, FloatArray, IntArray
-from .looks import Words, is_word
+from .candidates import WordTable, is_word
 
 MOST_WORDS = 1500
 """So many words, the most frequent, are learnt from: time grows with their third power."""
@@ -33,14 +33,14 @@ suspicious must not change what is expected of its neighbours."""
 
 
 @dataclass(frozen=True)
-class Meaning:
+class MeaningVectors:
     """Vectors of some words, of length 1."""
 
     vectors: FloatArray  # (words, size), zero where there is none
     known: BoolArray  # (words,)
 
     @classmethod
-    def of(cls, words: Sequence[str], source: str) -> Meaning:
+    def of(cls, words: Sequence[str], source: str) -> MeaningVectors:
         """The vectors that a source has of these words; `none` has none."""
         from ..models.embeddings import vectors_for
 
@@ -49,7 +49,7 @@ class Meaning:
         )
 
     @classmethod
-    def from_vectors(cls, words: Sequence[str], found: Mapping[str, FloatArray]) -> Meaning:
+    def from_vectors(cls, words: Sequence[str], found: Mapping[str, FloatArray]) -> MeaningVectors:
         """Those that are found, each turned into a direction."""
         size = len(next(iter(found.values()))) if found else 1
         table = np.zeros((len(words), size))
@@ -64,9 +64,9 @@ class Meaning:
         known &= norms > 0
         return cls(table / np.where(norms > 0, norms, 1.0)[:, None], known)
 
-    def only(self, words: IntArray) -> Meaning:
+    def only(self, words: IntArray) -> MeaningVectors:
         """That of some of the words."""
-        return Meaning(self.vectors[words], self.known[words])
+        return MeaningVectors(self.vectors[words], self.known[words])
 
     def likeness(self, some: IntArray, others: IntArray) -> FloatArray:
         """How far one word's weight is expected to tell another's. → (some, others)"""
@@ -85,7 +85,7 @@ class Meaning:
         return nearest
 
 
-def covered(words: Words, meaning: Meaning, source: str) -> float | None:
+def covered(words: WordTable, meaning: MeaningVectors, source: str) -> float | None:
     """The share of the texts' words that a source has vectors of; None where there is nothing to
     tell.
 
@@ -114,7 +114,7 @@ class LabelNames:
     words: Mapping[str, int]
     names: Mapping[str, tuple[str, ...]]
     """The words of each label's name."""
-    meaning: Meaning
+    meaning: MeaningVectors
 
     @classmethod
     def of(cls, labels: Sequence[str], forms: Sequence[str], source: str) -> LabelNames:
@@ -123,7 +123,7 @@ class LabelNames:
         words = {
             w: i for i, w in enumerate({*forms, *(w for said in names.values() for w in said)})
         }
-        return cls(words, names, Meaning.of(list(words), source))
+        return cls(words, names, MeaningVectors.of(list(words), source))
 
     def say(self, word: str, label: str) -> bool:
         """Whether a word means nearly what the label is called: a model should go by it."""
@@ -134,7 +134,7 @@ class LabelNames:
         return bool(cosines.max() >= SAME_SUBJECT)
 
 
-def expected(meaning: Meaning, values: FloatArray, texts: IntArray) -> FloatArray:
+def expected(meaning: MeaningVectors, values: FloatArray, texts: IntArray) -> FloatArray:
     """What each word should be like, told by all words but itself. (kinds, words) → the same
 
     Kernel ridge regression of values on meaning, each word left out in turn; of a word without a
@@ -161,7 +161,7 @@ def expected(meaning: Meaning, values: FloatArray, texts: IntArray) -> FloatArra
 
 
 def witnessed(
-    meaning: Meaning, values: FloatArray, words: IntArray, warranted: FloatArray
+    meaning: MeaningVectors, values: FloatArray, words: IntArray, warranted: FloatArray
 ) -> FloatArray:
     """What is warranted, raised for these words to what enough of those most like each reach on its
     side of zero: regression shrinks, and too far where few words carry a topic. (all,) → (all,)"""

@@ -20,7 +20,7 @@ _ENDS = frozenset(".!?…:\n\"”'’")
 
 
 @dataclass(frozen=True)
-class Words:
+class WordTable:
     """All words of some texts in one row."""
 
     forms: tuple[str, ...]
@@ -33,7 +33,7 @@ class Words:
     initial: BoolArray  # (words,) a capital where no sentence begins
 
     @classmethod
-    def of(cls, texts: Sequence[Text]) -> Words:
+    def of(cls, texts: Sequence[Text]) -> WordTable:
         """The words of these texts, one text behind the other."""
         forms: dict[str, int] = {}
         form, capitals, initial = [], [], []
@@ -83,10 +83,10 @@ class Words:
 
 
 @dataclass(frozen=True)
-class Looks:
+class Candidates:
     """Everything that stands in enough texts to be judged, and where it stands."""
 
-    words: Words
+    words: WordTable
     kinds: tuple[str, ...]
     names: tuple[str, ...]
     parts: tuple[tuple[int, ...], ...]
@@ -100,8 +100,13 @@ class Looks:
 
     @classmethod
     def of(
-        cls, words: Words, *, least: int, widths: Sequence[int] = (2, 3), with_words: bool = True
-    ) -> Looks:
+        cls,
+        words: WordTable,
+        *,
+        least: int,
+        widths: Sequence[int] = (2, 3),
+        with_words: bool = True,
+    ) -> Candidates:
         """All that stands in at least so many texts, or only what needs no meaning: signs and ways
         of writing."""
         found: list[tuple[str, tuple[int, ...], IntArray]] = []
@@ -191,7 +196,7 @@ class Looks:
 
 
 def _grouped(
-    words: Words, at: IntArray, width: int, least: int
+    words: WordTable, at: IntArray, width: int, least: int
 ) -> list[tuple[tuple[int, ...], IntArray]]:
     """The different runs of so many words that begin at these places, and where each begins."""
     at = at[at + width <= len(words.form)]

@@ -1,0 +1,306 @@
+"""Where examples come from: files, packaged corpora, made ones."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ..core.errors import DataError
+from ..core.examples import Dataset, Example
+from ..core.plugins import nearest, parse_spec
+from .corpora import corpora
+from .documents import read_source
+from .format import write_rows
+from .formats import PLAIN, as_records, formats
+from .in_memory import table_of
+from .readers import Columns, RawRow, RawTable
+from .records import Fault, Records, read_records, write_records
+from .splits import PARTS, Splits, given_parts, leaks, normalised, sampled
+from .words import is_chinese
+
+SHOWN_FAULTS = 3
+DEFAULT_COLUMNS = Columns()
+
+Source: TypeAlias = str | Path | Dataset | Iterable[Any]
+"""A file, a folder, a corpus, or what a program holds: texts, records, a pandas DataFrame, a
+Dataset of the datasets library."""
+
+ColumnNames: TypeAlias = Columns | Mapping[str, str] | str
+"""`Columns(text="review")`, `{"text": "review"}` or `"text=review"`."""
+
+
+def load_data(
+    source: Source,
+    *,
+    columns: ColumnNames = DEFAULT_COLUMNS,
+    labels: Sequence[str] | None = None,
+    language: str = "auto",
+    max_words: int = 5000,
+    skip_bad: bool = False,
+    seed: int = 0,
+    layout: str = "auto",
+    limit: int | None = None,
+) -> Dataset:
+    """Examples from a file, a folder, a corpus such as `made_reviews(n=500)`, a list of texts or of
+    records, a DataFrame, a dataset of the datasets library, or as they are; at most `limit`, drawn
+    by `seed` with the labels in proportion."""
+    found = _found(source, Columns.of(columns), labels, language, max_words, seed, layout)
+    of_file = isinstance(source, str | Path)
+    name = source if of_file else found.dataset.name
+    where = "" if of_file else " (a line is a row, counted from 1)"
+    all_of_them = f"veracity data validate {name}" if of_file else "veracity.data.validate(…)"
+    errors = [fault for fault in found.faults if fault.severity == "error"]
+    bad = len({fault.line for fault in errors})
+    if errors and not skip_bad:
+        shown = "\n".join(f"  {fault}" for fault in errors[:SHOWN_FAULTS])
+        raise DataError(
+            f"{name}: {bad} of {found.rows} rows are faulty{where}, first:"
+            f"\n{shown}\nSee them all with: {all_of_them}\n"
+            "or leave them out with --skip-bad (skip_bad=True)"
+        )
+    if not len(found.dataset):
+        raise DataError(f"{name}: expected at least one usable row, got none")
+    told = [f"{bad} faulty rows are left out, first: {errors[0]}"] if errors else []
+    if others := found.left_out:
+        told.append(f"{len(others)} other rows are left out, first: {others[0]}")
+    if told:
+        warnings.warn(
+            f"{name}: {'; '.join(told)}. See them all with: {all_of_them}",
+            stacklevel=2,
+        )
+    return sampled(found.dataset, limit, seed=seed)
+
+
+def validate(
+    source: Source,
+    *,
+    columns: ColumnNames = DEFAULT_COLUMNS,
+    labels: Sequence[str] | None = None,
+    language: str = "auto",
+    max_words: int = 5000,
+    skip_bad: bool = False,
+    seed: int = 0,
+    layout: str = "auto",
+) -> tuple[Dataset | None, list[Fault]]:
+    """Every fault with its line, and the dataset as `load_data` would give it, if it would."""
+    found = _found(source, Columns.of(columns), labels, language, max_words, seed, layout)
+    faults = [*found.faults, *_leak_warnings(found), *_language_warnings(found)]
+    blocked = not skip_bad and any(fault.severity == "error" for fault in faults)
+    usable = len(found.dataset) > 0 and not blocked
+    return (found.dataset if usable else None), sorted(faults, key=lambda fault: fault.line)
+
+
+def write_data(
+    dataset: Dataset, path: str | Path, *, layout: str = "records", lossy: bool = False
+) -> dict[str, int]:
+    """A dataset as JSON lines: our own records, which hold all of it, or another layout, which must
+    say the same when it is read again. Gives what is lost all the same, and on how many rows."""
+    if layout == "records":
+        write_records(dataset, path)
+        return {}
+    rows = list(formats.make(layout).rows(dataset))
+    lost = _lost(dataset, rows, layout)
+    if lost and not lossy:
+        told = ", ".join(f"{what} ({count} rows)" for what, count in lost.items())
+        raise DataError(
+            f"{dataset.name}: {layout} cannot hold {told}. Write records (--to records), which "
+            "hold everything, or leave it out with --lossy (lossy=True)"
+        )
+    write_rows(rows, path)
+    return lost
+
+
+def _lost(dataset: Dataset, rows: list[dict[str, Any]], layout: str) -> dict[str, int]:
+    """What differs once the rows are read again, and on how many; what is new is no loss."""
+    columns = tuple(dict.fromkeys(key for row in rows for key in row))
+    table = RawTable(columns, tuple(RawRow(i, row) for i, row in enumerate(rows, 1)))
+    longest = max((e.input.n_features for e in dataset), default=0)
+    again = read_records(
+        as_records(table, layout, dataset.name), DEFAULT_COLUMNS, name="", max_words=longest
+    )
+    for fault in again.faults:
+        if fault.severity == "error":
+            raise DataError(
+                f"{dataset.name}: {layout} could not be read again, {fault}. Write records"
+            )
+    known = {e.id: _told(e, again.dataset.labels) for e in again.dataset}
+    lost: Counter[str] = Counter()
+    for e in dataset:
+        lost.update(k for k, v in _told(e, dataset.labels).items() if known[e.id].get(k) != v)
+    return dict(lost)
+
+
+def _told(example: Example, labels: tuple[str, ...]) -> dict[str, Any]:
+    """All that is known of an example, by the names that people use."""
+    text = example.input
+    return {
+        "words": text.words,
+        "what stands between words": (text.text, text.spans),
+        "label": labels[example.label],
+        "the order of labels": labels,
+        **({"pairs": example.partner} if example.partner is not None else {}),
+        **{k: [m.tolist() for m in masks] for k, masks in example.truths.items()},
+        **example.facts,
+    }
+
+
+def describe(dataset: Dataset) -> dict[str, Any]:
+    """What a reader wants to know before trusting a dataset (SPEC 7.2)."""
+    lengths = np.array([example.input.n_features for example in dataset])
+    texts = Counter(normalised(example.input.text) for example in dataset)
+    quantiles = np.quantile(lengths, (0.25, 0.5, 0.75, 0.95)) if len(lengths) else np.zeros(4)
+    return {
+        "name": dataset.name,
+        "examples": len(dataset),
+        "labels": list(dataset.labels),
+        "balance": dataset.balance,
+        "words": {
+            "min": int(lengths.min(initial=0 if not len(lengths) else lengths[0])),
+            "mean": float(lengths.mean()) if len(lengths) else 0.0,
+            "max": int(lengths.max(initial=0)),
+            "quantiles": dict(zip(("25%", "50%", "75%", "95%"), quantiles.tolist(), strict=True)),
+        },
+        "truths": {kind: _truth_facts(dataset, kind) for kind in dataset.truth_kinds},
+        "facts": _fact_counts(dataset),
+        "duplicate_texts": sum(texts.values()) - len(texts),
+        "leaks": len(leaks(_given(dataset))),
+        "languages": dict(
+            Counter("zh" if is_chinese(example.input.text) else "other" for example in dataset)
+        ),
+        "pairs": sum(example.partner is not None for example in dataset),
+        "fingerprint": dataset.fingerprint(),
+    }
+
+
+def _found(
+    source: Source,
+    columns: Columns,
+    labels: Sequence[str] | None,
+    language: str,
+    max_words: int,
+    seed: int,
+    layout: str,
+) -> Records:
+    if isinstance(source, str | Path) and Path(source).exists():
+        path = Path(source)
+        table, where = read_source(path), str(path)
+        name = re.sub(r"\.gz$", "", path.resolve().name, flags=re.IGNORECASE).rsplit(".", 1)[0]
+    elif isinstance(source, str | Path | Dataset):
+        dataset = source if isinstance(source, Dataset) else _corpus(str(source), seed)
+        if labels is not None and tuple(labels) != dataset.labels:
+            raise DataError(
+                f"{dataset.name} has the labels {', '.join(dataset.labels)}; got "
+                f"{', '.join(labels)}: leave labels out, they are for files"
+            )
+        return Records(dataset, {}, ())
+    else:
+        table, name = table_of(source)
+        where = f"the {name}"
+        if name == "texts":
+            columns = _of_texts(columns, labels)
+    if not table.rows:
+        raise DataError(f"{where} holds no rows: expected at least one")
+    if columns == DEFAULT_COLUMNS:
+        table = as_records(table, layout, where)
+    elif layout not in PLAIN:
+        raise DataError(
+            f"{where}: expected --columns or --layout, not both: {layout} names its columns"
+        )
+    if table.columns or not all(row.fault for row in table.rows):
+        columns.check(table.columns, where)
+    return read_records(
+        table, columns, name=name, labels=labels, language=language, max_words=max_words
+    )
+
+
+def _of_texts(columns: Columns, labels: Sequence[str] | None) -> Columns:
+    """Texts alone are unlabelled; names of labels beside them are most likely meant as labels."""
+    if labels is not None:
+        raise DataError(
+            "expected labels with records only: they are names in the order of numbers, and texts "
+            "have no number. To give each text its label, give records such as "
+            "{'text': …, 'label': …}"
+        )
+    return replace(columns, label="")
+
+
+def _corpus(spec: str, seed: int) -> Dataset:
+    if not re.fullmatch(r"\s*\w+\s*(\(.*\))?\s*", spec, flags=re.DOTALL):
+        raise DataError(f"there is no file {spec!r}: expected a path or the name of a corpus")
+    name, values = parse_spec(spec)
+    if name not in corpora.names():
+        raise DataError(
+            f"there is no file and no corpus called {name!r}: {nearest(name, corpora.names())}"
+        )
+    corpus: Any = corpora.make(spec)
+    if hasattr(corpus, "seed") and "seed" not in values:
+        corpus = replace(corpus, seed=seed)
+    dataset: Dataset = corpus.load()
+    return dataset
+
+
+def _given(dataset: Dataset) -> Splits:
+    parts = given_parts(dataset)
+    return Splits(*(dataset.select(parts.get(part, ())) for part in PARTS))
+
+
+def _leak_warnings(found: Records) -> list[Fault]:
+    """A text in two parts of a dataset that is split already; each of its lines is named."""
+    leaked = set(map(normalised, leaks(_given(found.dataset))))
+    return [
+        Fault(
+            found.lines.get(example.id, 0),
+            f"the text of {example.id!r} stands in more than one split",
+            "warning",
+        )
+        for example in found.dataset
+        if normalised(example.input.text) in leaked
+    ]
+
+
+def _language_warnings(found: Records) -> list[Fault]:
+    """Texts of two languages in one file, told once: where the fewer begin. Twins are told apart
+    from their originals already."""
+    alone = [e for e in found.dataset if e.partner is None]
+    chinese = [e for e in alone if is_chinese(e.input.text)]
+    names = {e.id for e in chinese}
+    others = [e for e in alone if e.id not in names]
+    if not chinese or not others:
+        return []
+    fewer = min(chinese, others, key=len)
+    message = (
+        f"two languages in one file: {len(chinese)} texts hold Chinese, {len(others)} do not; the "
+        "fewer begin here. Words are told apart text by text, unless --language says how"
+    )
+    return [Fault(found.lines.get(fewer[0].id, 0), message, "warning")]
+
+
+def _truth_facts(dataset: Dataset, kind: str) -> dict[str, float]:
+    """How much one kind of truth marks; shares are averaged over sets, as in SPEC 7.2."""
+    carriers = [example.truths[kind] for example in dataset if kind in example.truths]
+    shares = [float(mask.mean()) for masks in carriers for mask in masks]
+    return {
+        "examples": len(carriers),
+        "mean_share": float(np.mean(shares)),
+        "mean_sets": len(shares) / len(carriers),
+    }
+
+
+def _fact_counts(dataset: Dataset) -> dict[str, dict[str, int]]:
+    """Counts per type; facts with many values or lists in them would only fill the page."""
+    counts: dict[str, Counter[str]] = {}
+    for example in dataset:
+        for key, value in example.facts.items():
+            counts.setdefault(key, Counter())[value] += 1
+    return {
+        key: dict(sorted(c.items()))
+        for key, c in sorted(counts.items())
+        if len(c) <= 20 and not any(value.startswith("[") for value in c)
+    }

@@ -1,0 +1,1 @@
+"""Train, audit and compare, many times."""

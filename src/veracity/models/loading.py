@@ -1,0 +1,195 @@
+"""Architectures, training, and adapters for other people's models."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from ..core.classifiers import Classifier
+from ..core.errors import ModelError
+from ..core.files import FolderKind, check_own, read_json, written_whole
+from ..core.schema import check_schema
+
+if TYPE_CHECKING:
+    from .architecture import Architecture
+
+RECORD = "veracity.json"
+"""What a model folder of ours is recognised by."""
+
+FORMAT = 1
+
+MODEL = FolderKind("a model", RECORD)
+
+
+def load_model(
+    source: Any,
+    *,
+    labels: Sequence[str] | None = None,
+    label: str | None = None,
+    allow_unpickle: bool = False,
+    batch_size: int = 32,
+    timeout: float = 30.0,
+    budget: int | None = None,
+    cache: str | Path | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> Classifier:
+    """A classifier from a folder, a pickled pipeline, `module:callable`, a URL or a live object.
+
+    `label` is for transformers whose labels do not exclude each other: this one is asked about, yes
+    or no. `FOLDER:LABEL` says the same.
+    `batch_size`, `timeout`, `budget`, `cache` and `headers` are for URLs.
+    """
+    if not isinstance(source, str | Path):
+        return _live(source, labels, label)
+    text = str(source)
+    if text.startswith(("http://", "https://")):
+        from .adapters.endpoints import Endpoint
+
+        return Endpoint(
+            text,
+            labels=tuple(labels) if labels else None,
+            batch_size=batch_size,
+            timeout=timeout,
+            budget=budget,
+            cache=Path(cache) if cache else None,
+            headers=tuple((headers or {}).items()),
+        )
+    path = Path(text)
+    if path.is_dir():
+        return _from_folder(path, labels, label)
+    if path.suffix in (".pkl", ".pickle", ".joblib"):
+        from .adapters.sklearn_pipelines import load_pickled
+
+        return load_pickled(path, allow_unpickle=allow_unpickle, labels=labels)
+    folder, _, name = text.rpartition(":")
+    if folder and Path(folder).is_dir():
+        return _from_folder(Path(folder), labels, name)
+    if ":" in text:
+        from .adapters.callables import load_callable
+
+        return load_callable(text, labels=labels)
+    raise ModelError(
+        f"expected a model folder, a .pkl or .joblib file, module:callable or a URL; {text!r} is "
+        f"{'a file of another kind' if path.exists() else 'not there'}. "
+        "Train one with `veracity train`, or check the path"
+    )
+
+
+def model_name(source: str | Path) -> str:
+    """A short name for a model: the host of a URL, never its credentials; else its file."""
+    text = str(source)
+    if text.startswith(("http://", "https://")):
+        parts = urlsplit(text)
+        return f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
+    return Path(text).name or Path(text).resolve().name
+
+
+def _from_folder(folder: Path, labels: Sequence[str] | None, label: str | None) -> Classifier:
+    record = folder / RECORD
+    if record.exists():
+        from .architectures import architectures
+
+        content = read_record(folder)
+        names = content["labels"]
+        if labels and len(labels) != len(names):
+            raise ModelError(
+                f"expected {len(names)} labels, one per output of {folder} ({', '.join(names)}); "
+                f"got {', '.join(labels)}"
+            )
+        found = architectures.make(content["architecture"]).load(folder, labels or names)
+        found.record = content
+        loaded: Classifier = found
+        return loaded
+    if (folder / "config.json").exists():
+        from .transformers_text import load_transformer
+
+        return load_transformer(folder, labels, label)
+    raise ModelError(
+        f"expected a folder written by `veracity train` ({RECORD}) or by transformers "
+        f"(config.json); {folder} has neither"
+    )
+
+
+def read_record(folder: Path) -> dict[str, Any]:
+    """What `save_model` wrote of a model, looked over: such folders pass from hand to hand."""
+    path = folder / RECORD
+    try:
+        content = read_json(path)
+        if content["format"] != FORMAT:
+            raise ModelError(
+                f"{path} has the format {content['format']!r:.20}; this version reads {FORMAT}. "
+                "Install the version of veracity that wrote it"
+            )
+        check_labels(content["labels"])
+        check_schema(
+            content,
+            {
+                "architecture": str,
+                "training?": dict,
+                "data?": {"name?": str, "fingerprint?": str, "reading?": dict},
+                "history?": [dict],
+            },
+        )
+    except OSError as error:
+        raise ModelError(f"{path} cannot be read ({error.strerror}). Copy it anew") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise ModelError(f"{path} is damaged ({error}). Train the model again") from None
+    found: dict[str, Any] = content
+    return found
+
+
+def check_labels(names: Any) -> None:
+    """Labels are told apart by name."""
+    if not isinstance(names, list | tuple) or not all(isinstance(n, str) for n in names):
+        raise ValueError("expected its labels to be a list of names")
+    if len(names) < 2 or len(set(names)) < len(names):
+        raise ValueError(f"expected two different labels or more, got {list(names)[:5]}")
+
+
+def _live(source: Any, labels: Sequence[str] | None, label: str | None) -> Classifier:
+    if isinstance(source, Classifier):
+        return source
+    if hasattr(source, "tokenizer") and hasattr(source, "model"):
+        from .transformers_text import wrapped
+
+        task = getattr(source, "task", "text-classification")
+        if task not in ("text-classification", "sentiment-analysis"):
+            raise ModelError(
+                f"expected a pipeline for text-classification, got one for {task}. A function of a "
+                "list of texts that calls it and returns a row of probabilities per text is a "
+                "model too"
+            )
+        return wrapped(source.model, source.tokenizer, label)
+    if hasattr(source, "predict_proba"):
+        from .adapters.sklearn_pipelines import sklearn_classifier
+
+        return sklearn_classifier(source, labels=labels)
+    if callable(source):
+        from .adapters.callables import CallableClassifier
+
+        return CallableClassifier(source, labels=labels)
+    raise ModelError(
+        "expected a classifier, a transformers pipeline, a scikit-learn pipeline with "
+        f"predict_proba or a callable; got {type(source).__name__}"
+    )
+
+
+def save_model(
+    model: Any, architecture: Architecture, folder: Path, *, record: Mapping[str, Any]
+) -> None:
+    """A folder that `load_model` reads; the record is written last, when all else is there."""
+    check_own(folder, MODEL)
+    model.save(folder)
+    # a model's own architecture has numbers where the one asked for left them to the data
+    settled = getattr(model, "architecture", architecture)
+    content = {
+        "format": FORMAT,
+        "architecture": settled.spec,
+        "labels": list(model.labels),
+        **record,
+    }
+    with written_whole(folder / RECORD) as file:
+        file.write(json.dumps(content, indent=1, ensure_ascii=False).encode())
