@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from ..auditing.explaining import attributions, check_ability
-from ..auditing.jobs import Progress
 from ..auditing.labels import fit_labels
 from ..auditing.planning import SuspectsPlan, planned_suspects
 from ..changes import changes
@@ -23,6 +22,7 @@ from ..core.errors import BudgetSpent, DataError, PluginError
 from ..core.examples import Dataset
 from ..core.explainers import Explainer
 from ..core.inputs import MASK_WORD, BoolArray, FloatArray, Hiding, IntArray, Text
+from ..core.progress import Progress, Watcher
 from ..data.loading import load_data
 from ..data.splits import sampled
 from ..data.words import read_text
@@ -88,7 +88,7 @@ def explained(
     labels: Sequence[int],
     *,
     seed: int,
-    watch: Callable[[Progress], None] = lambda _: None,
+    watch: Watcher = lambda _: None,
     finished: list[int] | None = None,
 ) -> FloatArray:
     """The scores of all words of all texts towards each of these labels. → (labels, words)
@@ -186,7 +186,7 @@ def suspects(
     least_texts: int = LEAST_TEXTS,
     vectors: str | None = None,
     seed: int = 0,
-    watch: Callable[[Progress], None] = lambda _: None,
+    watch: Watcher = lambda _: None,
     tell_plan: Callable[[SuspectsPlan], None] = lambda _: None,
 ) -> Suspects:
     """Words, phrases and habits that weigh more in a model than their meaning warrants.
@@ -249,7 +249,7 @@ def _found(
     vectors: str | None,
     seed: int,
     remark: str,
-    watch: Callable[[Progress], None],
+    watch: Watcher,
     finished: list[int],
 ) -> Suspects:
     """All that was asked for, of the texts that were chosen."""
