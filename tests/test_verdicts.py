@@ -477,3 +477,16 @@ def test_twins_count_once_in_what_is_detectable() -> None:
         )
     )
     assert once.detectable == pytest.approx(twice.detectable)
+
+
+def test_what_may_be_missed_holds_for_every_method_that_is_not_told_apart() -> None:
+    """Two that agree closely with the best said nothing of a third that scatters."""
+    rng = np.random.default_rng(1)
+    best = rng.normal(size=30)
+    close, scattered = best - 0.01 + rng.normal(size=(2, 30)) * [[0.01], [1.0]]
+    found = compare(
+        np.stack([best, close, scattered - 0.1], axis=1), ["best", "close", "scattered"]
+    )
+    behind = {e.method: found.entries[0].mean - e.mean for e in found.entries if e.tied_with_best}
+    assert found.detectable is not None and "scattered" in behind
+    assert all(found.detectable > difference for difference in behind.values())
