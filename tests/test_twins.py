@@ -19,9 +19,8 @@ from veracity.auditing.jobs import batches_of, with_originals
 from veracity.core.attributions import Attribution
 from veracity.core.errors import DataError, PluginError, RunError
 from veracity.core.examples import Dataset, Example
-from veracity.core.inputs import MASK_WORD, BoolArray, FloatArray, Text
+from veracity.core.inputs import MASK_WORD, UNKNOWN, BoolArray, FloatArray, Text
 from veracity.core.metrics import Case, Row
-from veracity.engine.inference import UNKNOWN
 from veracity.experiments.augmentation_record import gains_of
 from veracity.metrics import metrics
 from veracity.metrics.consistency import Consistency, Membership, Variant, mean_overlap, shared
