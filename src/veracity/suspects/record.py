@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from ..core.errors import RunError
-from ..core.files import FolderKind, read_json, written_whole
+from ..core.files import FolderKind, check_format, read_json, reading, write_json
 from ..core.schema import from_json
 from ..results.health import BY_LENGTH, goes_by_length
 
@@ -218,24 +214,17 @@ class Suspects:
 
     def write(self, path: Path) -> Path:
         """All of it as JSON."""
-        content = {"format": FORMAT, **dataclasses.asdict(self)}
-        with written_whole(path) as file:
-            file.write(json.dumps(_plain(content), ensure_ascii=False, indent=1).encode())
-        return path
+        return write_json(path, {"format": FORMAT, **dataclasses.asdict(self)})
 
     @classmethod
     def read(cls, path: Path) -> Suspects:
         """What `write` wrote."""
-        try:
+        expected = f"expected {path} to be written by `veracity suspects`"
+        with reading(path, expected=expected, remedy="Run it again"):
             content = read_json(path)
-            if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
-                raise ValueError("another format")
-            read: Suspects = from_json(cls, content)
+            check_format(content, FORMAT, path)
+            read: Suspects = from_json(cls, {k: v for k, v in content.items() if k != "format"})
             return read
-        except (OSError, ValueError) as error:
-            raise RunError(
-                f"expected {path} to be written by `veracity suspects`: {error}. Run it again"
-            ) from None
 
     def __str__(self) -> str:
         nothing = f"{self.model}: nothing weighs more than it should among {self.looks:,} looks"
@@ -277,12 +266,3 @@ def reach(texts: int, least_texts: int, threshold: float, enough: int) -> str:
         f"{texts:,} texts: only a cue that stands in at least {least_texts} of them and scores "
         f"{threshold:.2f} or more would be found; about {enough:,} texts would find {WEAK_CUE}"
     )
-
-
-def _plain(content: Any) -> Any:
-    """JSON has no NaN: what is not defined is null."""
-    if isinstance(content, dict):
-        return {k: _plain(v) for k, v in content.items()}
-    if isinstance(content, list | tuple):
-        return [_plain(v) for v in content]
-    return None if isinstance(content, float) and math.isnan(content) else content
