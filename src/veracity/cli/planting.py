@@ -206,8 +206,6 @@ def suspects(
     as_json: Json = False,
 ) -> None:
     """List what a model leans on beyond what it means for the task."""
-    from dataclasses import asdict
-
     from ..auditing.audit import default_folder
     from ..core.files import check_own, sole_writer
     from ..explainers import explainers
@@ -249,7 +247,7 @@ def suspects(
         page = write_suspects(found, folder / PAGE)
         found.write(folder / FILE)
     if as_json:
-        print_json({"report": str(page), **asdict(found)})
+        print_json({"report": str(page), **found.to_dict()})
     else:
         console = stdout()
         print_suspects(console, found)
