@@ -219,13 +219,18 @@ def test_training_repeats_and_resumes_exactly(made: Splits, tmp_path: Path) -> N
     again = run(4, None)
     run(2, tmp_path / "c")
     seen: list[int] = []
+
+    def watch(progress: Any) -> None:
+        if progress.result is not None:
+            seen.append(progress.epoch)
+
     resumed = train(
         architecture,
         small.train,
         small.validation,
         training=settings,
         checkpoint=tmp_path / "c",
-        watch=lambda p: seen.append(p.number) if hasattr(p, "number") else None,
+        watch=watch,
     )
     assert seen == [2, 3]  # the first two epochs were not trained again
     for other in (again, resumed):

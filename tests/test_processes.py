@@ -284,6 +284,19 @@ def test_a_terminated_audit_says_how_to_go_on_and_leaves_no_worker(tmp_path: Pat
 # ---- exit codes ------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGINT"])
+def test_a_signal_to_a_command_that_is_leaving_changes_nothing(name: str) -> None:
+    script = (
+        "import atexit, os, signal, sys\n"
+        f"atexit.register(lambda: os.kill(os.getpid(), signal.{name}))\n"
+        "from veracity.cli.main import main\n"
+        "sys.argv = ['veracity', '--version']\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 def test_the_codes_are_those_of_the_document() -> None:
     table = (ROOT / "docs/exits.md").read_text("utf-8")
     codes = re.findall(r"^\| (\d+)(?: \+ n)? \|", table, flags=re.MULTILINE)

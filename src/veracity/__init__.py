@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from .models.loading import load_model
     from .models.pretraining import pretrain
     from .reports.html import write_report
+    from .reports.notebooks import attribution_html as attribution_html
     from .suspects.suspects import suspects
 
 _WHERE = {
+    "attribution_html": "reports.notebooks",
     "audit": "auditing.audit",
     "dryrun": "experiments.dryrun",
     "explain": "auditing.explaining",

@@ -23,6 +23,7 @@ from ..core.files import check_own, sole_writer
 from ..core.inputs import Text
 from ..core.metrics import HidingMetric, Metric, Row
 from ..core.plugins import blamed_on, first_line, nearest, parse_spec, settings, split_specs
+from ..core.progress import Watcher
 from ..data.loading import Source, load_data
 from ..engine.executors import Executor, Local
 from ..engine.inference import probabilities
@@ -39,7 +40,7 @@ from ..results.run import AUDIT, Run, is_complete, slug
 from ..results.standings import Standing
 from ..results.verdicts import Verdict
 from .explaining import Target, check_ability, wanted_target, words_unread
-from .jobs import PART, AuditWork, Progress, batches_of, part_of, run_jobs
+from .jobs import PART, AuditWork, batches_of, part_of, run_jobs
 from .labels import fit_labels
 from .planning import AuditPlan, plan_questions, plan_within_budget
 from .training_sets import TrainingSet, check_training_set, training_sets
@@ -137,7 +138,7 @@ def audit(
     redo: str | Sequence[str] = (),
     sources: Mapping[str, str] | None = None,
     command: str = "",
-    watch: Callable[[Progress], None] = lambda _: None,
+    watch: Watcher = lambda _: None,
     tell_plan: Callable[[AuditPlan], None] = lambda _: None,
 ) -> Audit:
     """Runs methods on a model (or several by name) and tests them; given again, it resumes.

@@ -78,3 +78,9 @@ class Signals:
             else:
                 for number, handler in before.items():
                     signal.signal(number, handler)
+
+
+def ignore_signals() -> None:
+    """For the moments in which a command that has said everything leaves."""
+    for number in (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGINT)):
+        signal.signal(number, signal.SIG_IGN)

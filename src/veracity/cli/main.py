@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import errno
 import io
 import os
@@ -31,7 +32,7 @@ from . import (
     truths,
     twins,
 )
-from .exits import BAD_INPUT, BUG, CLOSED_PIPE, SIGNALLED, Signals
+from .exits import BAD_INPUT, BUG, CLOSED_PIPE, SIGNALLED, Signals, ignore_signals
 from .reading import with_options
 from .showing import print_json
 
@@ -128,6 +129,8 @@ def main() -> None:
     closed = any(stream is not None and stream.closed for stream in (sys.stdout, sys.stderr))
     if signals.number is not None or closed or threading.active_count() > 1:
         os._exit(code)
+    # to leave takes seconds where much was loaded: a signal in these ends what is done already
+    atexit.register(ignore_signals)
     raise SystemExit(code)
 
 

@@ -138,7 +138,7 @@ def dryrun(
     as_json: Json = False,
 ) -> None:
     """Would this method have shown me that my model cheats? Plants cues and finds out; resumes."""
-    from ..engine.executors import default_workers
+    from ..engine.executors import Local, default_workers
     from ..experiments.dryrun import plan_dryrun, run_dryrun
     from ..reports.dryrun import write_dryrun
 
@@ -164,7 +164,7 @@ def dryrun(
     with ProgressBars(as_json) as bars:
         done = run_dryrun(
             plan,
-            workers=workers or default_workers(n),
+            Local(workers or default_workers(n)),
             watch=lambda progress: bars.watch("dry run", progress),
         )
         report = write_dryrun(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from .errors import ModelError
-from .inputs import Alignment, BoolArray, FloatArray, Hiding, Text
+from .inputs import Alignment, BoolArray, FloatArray, Hiding
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class Classifier(Protocol):
-    """Anything that gives each input a probability per label."""
+    """Anything that gives each input a probability per label: each reads inputs of its own kind."""
 
     @property
     def labels(self) -> tuple[str, ...]: ...
 
-    def probabilities(self, inputs: Sequence[Text]) -> FloatArray: ...  # (inputs, labels)
+    def probabilities(self, inputs: Sequence[Any]) -> FloatArray: ...  # (inputs, labels)
 
 
 @runtime_checkable
@@ -29,7 +29,7 @@ class Maskable(Classifier, Protocol):
     """Answers for many maskings of an input faster than by reading each as a new text."""
 
     def masked_probabilities(
-        self, inputs: Sequence[Text], shown: Sequence[BoolArray], how: Hiding
+        self, inputs: Sequence[Any], shown: Sequence[BoolArray], how: Hiding
     ) -> list[FloatArray]: ...  # per input: shown (masks, words) → (masks, labels)
 
 
@@ -59,7 +59,7 @@ class Embedded:
 class Differentiable(Classifier, Protocol):
     """Can be followed from its embeddings to its logits by gradients."""
 
-    def embed(self, inputs: Sequence[Text]) -> Embedded: ...
+    def embed(self, inputs: Sequence[Any]) -> Embedded: ...
 
     def logits(self, embedded: Embedded) -> Tensor: ...  # (batch, labels)
 
@@ -79,7 +79,7 @@ class Movable(Differentiable, Protocol):
     """Lets the embeddings of a text be moved for a while, whoever asks about it in whatever way."""
 
     def moved(
-        self, text: Text, by: FloatArray
+        self, text: Any, by: FloatArray
     ) -> AbstractContextManager[None]: ...  # by (pieces of words, size)
 
 
@@ -91,7 +91,7 @@ class Attentive(Classifier, Protocol):
     def attention_ways(self) -> tuple[str, ...]: ...  # the first is what is meant if none is named
 
     def attention(
-        self, inputs: Sequence[Text], way: str | None = None
+        self, inputs: Sequence[Any], way: str | None = None
     ) -> list[FloatArray]: ...  # per input: (words,)
 
 
@@ -112,7 +112,7 @@ class Selective(Classifier, Protocol):
     """Reads only the words that it chose."""
 
     def rationale(
-        self, inputs: Sequence[Text]
+        self, inputs: Sequence[Any]
     ) -> list[FloatArray]: ...  # per input: (words,) from 0 to 1, above 0 where a word is read
 
 
@@ -147,7 +147,7 @@ class Convolutional(Differentiable, Protocol):
 class Truncating(Classifier, Protocol):
     """Reads only so many words of a text; what stands behind them decides nothing."""
 
-    def words_read(self, inputs: Sequence[Text]) -> list[int]: ...  # of each text
+    def words_read(self, inputs: Sequence[Any]) -> list[int]: ...  # of each text
 
 
 ABILITIES: dict[str, type] = {

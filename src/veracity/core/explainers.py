@@ -12,7 +12,6 @@ import numpy as np
 from .attributions import Attribution
 from .classifiers import Classifier, ability_name
 from .examples import Dataset
-from .inputs import Text
 from .plugins import Plugin
 
 
@@ -56,10 +55,10 @@ class Explainer(Plugin, ABC):
     def explain(
         self,
         model: Classifier,
-        inputs: Sequence[Text],
+        inputs: Sequence[Any],
         targets: Sequence[int],
         rngs: Sequence[np.random.Generator],
-    ) -> list[Attribution]:
+    ) -> list[Attribution[Any]]:
         """One attribution per input; every input has at least one word."""
 
     def n_questions(self, n_features: int) -> int | None:
@@ -76,7 +75,7 @@ class Explainer(Plugin, ABC):
         """What the method needs and this model lacks; methods with options may need more."""
         return None if isinstance(model, self.needs) else ability_name(self.needs)
 
-    def fitted(self, model: Classifier, train: Dataset) -> Self:
+    def fitted(self, model: Classifier, train: Dataset[Any]) -> Self:
         """This method with what it learnt of the model; methods that learn override this.
 
         What is learnt is no setting: keep it in a field with `init=False`.

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..core.classifiers import Differentiable, Embedded, LinearFirstLayer
 from ..core.errors import ModelError
-from ..core.inputs import Alignment, FloatArray, Text
+from ..core.inputs import Alignment, FloatArray, Input
 from .batches import by_length
 from .cache import cached_answers
 from .call_counter import add_calls
@@ -71,7 +71,7 @@ def evaluating(model: object) -> Iterator[None]:
 
 def path_gradients(
     model: Differentiable,
-    inputs: Sequence[Text],
+    inputs: Sequence[Input],
     targets: Sequence[int],
     *,
     points: ArrayLike = (1.0,),
@@ -159,7 +159,7 @@ def _reached(ends: Tensor, logits: Tensor, points: FloatArray) -> Tensor:
     return torch.where(there.any(1)[:, None], last.squeeze(1), ends)
 
 
-def check_answers(model: Differentiable, inputs: Sequence[Text], logits: Tensor) -> None:
+def check_answers(model: Differentiable, inputs: Sequence[Input], logits: Tensor) -> None:
     """What is explained is what the model answers, or a sentence that says it is not.
 
     A model may read embeddings otherwise than texts: padding it knows by number only, say. Rows
@@ -183,7 +183,7 @@ def check_answers(model: Differentiable, inputs: Sequence[Text], logits: Tensor)
     if apart[worst] > max(SAME_ANSWER, 8 * torch.finfo(logits.dtype).eps):
         label = int(np.abs(answers - followed)[worst].argmax())
         raise ModelError(
-            f"expected the model's answer to {texts[worst].text[:60]!r} to be the same from its "
+            f"expected the model's answer to {str(texts[worst])[:60]!r} to be the same from its "
             f"embeddings as from the text; {model.labels[label]} has {followed[worst, label]:.4f} "
             f"from embeddings and {answers[worst, label]:.4f} from the text, so gradients would "
             "explain another answer. Methods that only ask the model would work: occlusion, lime, "
@@ -251,7 +251,7 @@ def _stretch(
 
 def noisy_gradients(
     model: Differentiable,
-    inputs: Sequence[Text],
+    inputs: Sequence[Input],
     targets: Sequence[int],
     rngs: Sequence[np.random.Generator],
     *,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..core.classifiers import Convolutional, FeatureMap
-from ..core.inputs import FloatArray, IntArray, Text
+from ..core.inputs import FloatArray, Input, IntArray
 from .batches import by_length
 from .call_counter import add_calls
 from .gradients import chosen_output, evaluating
@@ -61,7 +61,7 @@ class MapGradient:
 
 
 def filter_hits(
-    model: Convolutional, inputs: Sequence[Text], targets: Sequence[int] | None = None
+    model: Convolutional, inputs: Sequence[Input], targets: Sequence[int] | None = None
 ) -> list[Hits]:
     """What every filter chose in every text; ties go to the first row (SPEC 1.2)."""
     import torch
@@ -99,7 +99,7 @@ def filter_hits(
 
 
 def map_gradients(
-    model: Convolutional, inputs: Sequence[Text], targets: Sequence[int]
+    model: Convolutional, inputs: Sequence[Input], targets: Sequence[int]
 ) -> list[list[MapGradient]]:
     """Per text and width: the text's own rows and the gradient of the target's logit there."""
     found: dict[int, list[MapGradient]] = {}
@@ -120,7 +120,7 @@ def map_gradients(
 
 
 def _maps(
-    model: Convolutional, inputs: Sequence[Text]
+    model: Convolutional, inputs: Sequence[Input]
 ) -> Iterator[tuple[list[int], list[int], tuple[FeatureMap, ...]]]:
     """Places of texts, how many of their words were read, and their feature maps."""
     import torch

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..core.classifiers import Classifier, Maskable
 from ..core.errors import ModelError
-from ..core.inputs import MASK_WORD, BoolArray, FloatArray, Hiding, IntArray, Text
+from ..core.inputs import BoolArray, FloatArray, Hiding, Input, IntArray
 from .cache import cached_answers
 from .call_counter import add_calls
 
@@ -25,11 +25,8 @@ CELLS_AT_ONCE = 2**26
 
 Output = Literal["probability", "log_odds"]
 
-UNKNOWN = Text.of_words([MASK_WORD])
-"""What is read when nothing is left (SPEC 0.7)."""
 
-
-def probabilities(model: Classifier, inputs: Sequence[Text]) -> FloatArray:
+def probabilities(model: Classifier, inputs: Sequence[Input]) -> FloatArray:
     """The model's answers, checked for shape and sense; equal texts are asked once."""
     if not inputs:
         return np.zeros((0, len(model.labels)))
@@ -73,7 +70,7 @@ class LazyMasks:
 
 
 def masked_probabilities(
-    model: Classifier, inputs: Sequence[Text], shown: Sequence[Masks], how: Hiding
+    model: Classifier, inputs: Sequence[Input], shown: Sequence[Masks], how: Hiding
 ) -> list[FloatArray]:
     """Answers for every masking of every input; equal maskings are asked once.
 
@@ -112,7 +109,7 @@ def _blocks(shown: Sequence[Masks]) -> Iterator[list[tuple[int, slice]]]:
 
 
 def _asked(
-    model: Classifier, inputs: Sequence[Text], shown: Sequence[BoolArray], how: Hiding
+    model: Classifier, inputs: Sequence[Input], shown: Sequence[BoolArray], how: Hiding
 ) -> list[FloatArray]:
     distinct, inverse = zip(*(_distinct(masks) for masks in shown), strict=True)
     if isinstance(model, Maskable):
@@ -127,11 +124,11 @@ def _asked(
 
 
 def _read_each(
-    model: Classifier, inputs: Sequence[Text], shown: Sequence[BoolArray], how: Hiding
+    model: Classifier, inputs: Sequence[Input], shown: Sequence[BoolArray], how: Hiding
 ) -> list[FloatArray]:
     """The plain way, for any model: spell out each masking and have it read."""
     found: list[list[FloatArray]] = [[] for _ in inputs]
-    texts: list[Text] = []
+    texts: list[Input] = []
     owners: list[int] = []
     words = 0
 
@@ -143,8 +140,7 @@ def _read_each(
 
     for i, (text, masks) in enumerate(zip(inputs, shown, strict=True)):
         for mask in masks:
-            hidden = text.keep(mask, how)
-            texts.append(hidden if hidden.text.strip() else UNKNOWN)
+            texts.append(text.keep(mask, how).readable())
             owners.append(i)
             words += text.n_features
             if len(texts) == TEXTS_AT_ONCE or words > SPELT_AT_ONCE:

@@ -12,7 +12,7 @@ import numpy as np
 from ..core.attributions import Attribution
 from ..core.classifiers import Classifier, Differentiable
 from ..core.explainers import Explainer
-from ..core.inputs import Text
+from ..core.inputs import Input
 
 WIDE_GAP = 1e-3
 
@@ -26,10 +26,10 @@ class DeepLift(Explainer):
     def explain(
         self,
         model: Classifier,
-        inputs: Sequence[Text],
+        inputs: Sequence[Input],
         targets: Sequence[int],
         rngs: Sequence[np.random.Generator],
-    ) -> list[Attribution]:
+    ) -> list[Attribution[Input]]:
         # here and not above: it is built on torch, which lists of methods do not need
         from ..engine.differences import contributions
 
@@ -51,7 +51,7 @@ class DeepLift(Explainer):
         self._warn(found)
         return found
 
-    def _warn(self, found: Sequence[Attribution]) -> None:
+    def _warn(self, found: Sequence[Attribution[Input]]) -> None:
         """Says when a model has parts that no rule covers (SPEC 3.7)."""
         wide = sum(
             not a.notes["gap"] <= WIDE_GAP * max(1.0, abs(a.output_value - a.base_value))

@@ -11,7 +11,7 @@ import numpy as np
 from ..core.attributions import Attribution
 from ..core.classifiers import Classifier, Convolutional
 from ..core.explainers import Explainer
-from ..core.inputs import FloatArray, Text
+from ..core.inputs import FloatArray, Input
 from ..core.plugins import Profiles
 from ..engine.gradients import path_gradients
 from ..engine.hits import MapGradient, map_gradients
@@ -32,10 +32,10 @@ class GradCam(Explainer):
     def explain(
         self,
         model: Classifier,
-        inputs: Sequence[Text],
+        inputs: Sequence[Input],
         targets: Sequence[int],
         rngs: Sequence[np.random.Generator],
-    ) -> list[Attribution]:
+    ) -> list[Attribution[Input]]:
         able = cast(Convolutional, model)
         scores = (
             self._at_words(able, inputs, targets)
@@ -45,7 +45,7 @@ class GradCam(Explainer):
         return [Attribution(*row) for row in zip(inputs, targets, scores, strict=True)]
 
     def _at_maps(
-        self, model: Convolutional, inputs: Sequence[Text], targets: Sequence[int]
+        self, model: Convolutional, inputs: Sequence[Input], targets: Sequence[int]
     ) -> list[FloatArray]:
         found = map_gradients(model, inputs, targets)
         return [
@@ -54,7 +54,7 @@ class GradCam(Explainer):
         ]
 
     def _at_words(
-        self, model: Convolutional, inputs: Sequence[Text], targets: Sequence[int]
+        self, model: Convolutional, inputs: Sequence[Input], targets: Sequence[int]
     ) -> list[FloatArray]:
         return [
             np.maximum(path.alignment.to_words((path.values * path.gradient).sum(axis=1)), 0.0)

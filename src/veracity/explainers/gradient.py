@@ -11,7 +11,7 @@ import numpy as np
 from ..core.attributions import Attribution
 from ..core.classifiers import Classifier, Differentiable
 from ..core.explainers import Explainer
-from ..core.inputs import FloatArray, Text
+from ..core.inputs import FloatArray, Input
 from ..core.plugins import Profiles
 from ..engine.gradients import Norm, Output, PathGradient, path_gradients, sizes
 
@@ -32,10 +32,10 @@ class Gradient(Explainer):
     def explain(
         self,
         model: Classifier,
-        inputs: Sequence[Text],
+        inputs: Sequence[Input],
         targets: Sequence[int],
         rngs: Sequence[np.random.Generator],
-    ) -> list[Attribution]:
+    ) -> list[Attribution[Input]]:
         able = cast(Differentiable, model)
         paths = path_gradients(able, inputs, targets, output=self.output)
         return [

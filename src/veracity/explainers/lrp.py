@@ -11,7 +11,7 @@ import numpy as np
 from ..core.attributions import Attribution
 from ..core.classifiers import Classifier, Differentiable
 from ..core.explainers import Explainer
-from ..core.inputs import Text
+from ..core.inputs import Input
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,10 @@ class Lrp(Explainer):
     def explain(
         self,
         model: Classifier,
-        inputs: Sequence[Text],
+        inputs: Sequence[Input],
         targets: Sequence[int],
         rngs: Sequence[np.random.Generator],
-    ) -> list[Attribution]:
+    ) -> list[Attribution[Input]]:
         # here and not above: it is built on torch, which lists of methods do not need
         from ..engine.relevance import LayerRule, relevances
 

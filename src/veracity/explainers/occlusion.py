@@ -11,7 +11,7 @@ import numpy as np
 from ..core.attributions import Attribution
 from ..core.classifiers import Classifier
 from ..core.explainers import Explainer
-from ..core.inputs import Hiding, IntArray, Text
+from ..core.inputs import Hiding, Input, IntArray
 from ..engine.inference import LazyMasks, Output, masked_probabilities, value
 
 
@@ -33,11 +33,11 @@ class Occlusion(Explainer):
     def explain(
         self,
         model: Classifier,
-        inputs: Sequence[Text],
+        inputs: Sequence[Input],
         targets: Sequence[int],
         rngs: Sequence[np.random.Generator],
-    ) -> list[Attribution]:
-        groups = [self._groups(t) for t in inputs]
+    ) -> list[Attribution[Input]]:
+        groups = [t.groups(self.by) for t in inputs]
         found = []
         answers = masked_probabilities(model, inputs, list(map(all_but_one, groups)), self.hiding)
         for text, target, rows, group in zip(inputs, targets, answers, groups, strict=True):
@@ -45,12 +45,6 @@ class Occlusion(Explainer):
             scores = (whole - np.array(without))[group] / np.bincount(group)[group]
             found.append(Attribution(text, target, scores, output_value=float(whole)))
         return found
-
-    def _groups(self, text: Text) -> IntArray:
-        if self.by == "positions":
-            return np.arange(text.n_features)
-        places: dict[str, int] = {}
-        return np.array([places.setdefault(w, len(places)) for w in text.words], dtype=np.int64)
 
 
 def all_but_one(group: IntArray) -> LazyMasks:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import comb
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self, cast
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from ..core.classifiers import Classifier
 from ..core.errors import DataError, PluginError
 from ..core.examples import Dataset
 from ..core.explainers import Explainer
-from ..core.inputs import PAD_WORD, BoolArray, FloatArray, Hiding, IntArray, Text
+from ..core.inputs import PAD_WORD, BoolArray, FloatArray, Hiding, Input, IntArray, Text
 from ..core.plugins import Profiles
 from ..engine.inference import (
     SPELT_AT_ONCE,
@@ -113,12 +113,12 @@ class Shap(Explainer):
     def explain(
         self,
         model: Classifier,
-        inputs: Sequence[Text],
+        inputs: Sequence[Input],
         targets: Sequence[int],
         rngs: Sequence[np.random.Generator],
-    ) -> list[Attribution]:
+    ) -> list[Attribution[Input]]:
         plans = [self._plan(text.n_features, rng) for text, rng in zip(inputs, rngs, strict=True)]
-        found: list[Attribution | None] = [None] * len(inputs)
+        found: list[Attribution[Input] | None] = [None] * len(inputs)
         answers: list[FloatArray] = [np.zeros((0, len(model.labels)))] * len(inputs)
         asked = [0] * len(inputs)
         todo = list(range(len(inputs)))
@@ -147,7 +147,7 @@ class Shap(Explainer):
         self._warn(attributions)
         return attributions
 
-    def _warn(self, found: Sequence[Attribution]) -> None:
+    def _warn(self, found: Sequence[Attribution[Input]]) -> None:
         """Says when asking ended at `samples` and not at the error that was wanted."""
         if self.error is None:
             return
@@ -162,7 +162,7 @@ class Shap(Explainer):
             )
 
     def _ask(
-        self, model: Classifier, inputs: Sequence[Text], shown: Sequence[Masks]
+        self, model: Classifier, inputs: Sequence[Input], shown: Sequence[Masks]
     ) -> list[FloatArray]:
         if not self.background:
             return masked_probabilities(model, inputs, shown, self.hiding)
@@ -172,7 +172,8 @@ class Shap(Explainer):
             parts = []
             for start in range(0, masks.shape[0], size):
                 some = masks[start : start + size]
-                mixed = [mixture(text, mask, other) for mask in some for other in self.others]
+                words = cast(Text, text)
+                mixed = [mixture(words, mask, other) for mask in some for other in self.others]
                 answers = probabilities(model, mixed)
                 parts.append(answers.reshape(len(some), len(self.others), -1).mean(axis=1))
             found.append(np.concatenate(parts))

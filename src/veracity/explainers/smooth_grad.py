@@ -11,7 +11,7 @@ import numpy as np
 from ..core.attributions import Attribution
 from ..core.classifiers import Classifier, Differentiable
 from ..core.explainers import Explainer
-from ..core.inputs import Text
+from ..core.inputs import Input
 from ..engine.gradients import Norm, Output, noisy_gradients, sizes
 
 
@@ -46,10 +46,10 @@ class SmoothGrad(Explainer):
     def explain(
         self,
         model: Classifier,
-        inputs: Sequence[Text],
+        inputs: Sequence[Input],
         targets: Sequence[int],
         rngs: Sequence[np.random.Generator],
-    ) -> list[Attribution]:
+    ) -> list[Attribution[Input]]:
         means = noisy_gradients(
             cast(Differentiable, model),
             inputs,

@@ -419,6 +419,7 @@ def _standing(column: Column, tested: _Tested | None, chance: Sequence[str]) -> 
                 on_searched=float(on_searched[i]),
             )
         )
+    tied = [methods.index(e.method) for e in entries if e.tied_with_best and not e.is_chance]
     return Standing(
         model=column.model,
         metric=column.metric,
@@ -430,7 +431,9 @@ def _standing(column: Column, tested: _Tested | None, chance: Sequence[str]) -> 
         entries=tuple(entries),
         comparisons=0 if tested is None else tested.comparisons,
         chance_comparisons=0 if tested is None else tested.chance_comparisons,
-        detectable=None if tested is None else _detectable(column, best, contenders, tested),
+        detectable=None
+        if tested is None or best is None
+        else _detectable(column, best, tied or contenders[1:2], tested),
         ceiling=ceiling if len(searched) else None,
         searched=len(searched),
         where=column.where,
@@ -461,31 +464,31 @@ def _share(means: FloatArray, i: int, base: int | None, ceiling: float | None) -
     return float((means[i] - means[base]) / room) if abs(room) > 1e-9 else None
 
 
-def _detectable(
-    column: Column, best: int | None, contenders: Sequence[int], tested: _Tested
-) -> float | None:
-    """How far behind the best the next method would have to be to be told apart from it in four of
-    five such audits, by Student's distribution with the strictest of Holm's levels; None where the
-    texts are too few to tell any difference, however large."""
+def _detectable(column: Column, best: int, others: Sequence[int], tested: _Tested) -> float | None:
+    """How far behind the best any of the others would have to be to be told apart from it in four
+    of five such audits; None where the texts are too few to tell any difference, however large."""
+    each = [_needed(column, best, other, tested.comparisons) for other in others]
+    return None if not each or None in each else max(d for d in each if d is not None)
+
+
+def _needed(column: Column, best: int, other: int, comparisons: int) -> float | None:
+    """The difference of two methods that is found so often, by Student's distribution with the
+    strictest of Holm's levels."""
     from scipy.stats import t
 
-    if best is None or len(contenders) < 2:
-        return None
-    differences = column.values[:, best] - column.values[:, contenders[1]]
+    differences = column.values[:, best] - column.values[:, other]
     known = ~np.isnan(differences)
     families = [name for name, k in zip(column.families, known.tolist(), strict=True) if k]
     sums = group_sums(differences[known][:, None], families)[:, 0]
     n = len(sums)
-    if n < max(2, texts_needed(tested.comparisons)):
+    if n < max(2, texts_needed(comparisons)):
         return None
-    level = LEVEL / max(1, tested.comparisons)
+    level = LEVEL / max(1, comparisons)
     needed = float(t.isf(level / 2, n - 1) + t.ppf(POWER, n - 1))
     # of few texts the skewness that the test allows for is mostly luck, and where few of all
     # choices of signs pass nearly every text must point one way: fitted to what simulated tests
     # of 6 to 20 texts and 1 to 300 comparisons needed
     passing = level * 2.0 ** min(n - 1, 60)
-    needed *= (
-        1 + (0.9 + 0.2 * math.log(max(1, tested.comparisons))) / n + 0.35 * float(passing**-0.7)
-    )
+    needed *= 1 + (0.9 + 0.2 * math.log(max(1, comparisons))) / n + 0.35 * float(passing**-0.7)
     # of single texts the standard error of their mean
     return needed * float(sums.std(ddof=1)) * math.sqrt(n) / len(families)

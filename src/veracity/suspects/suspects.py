@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from ..auditing.explaining import check_ability
-from ..auditing.jobs import Progress
 from ..auditing.labels import fit_labels
 from ..auditing.planning import SuspectsPlan, planned_suspects
 from ..core.classifiers import Classifier
@@ -19,6 +18,7 @@ from ..core.errors import BudgetSpent, DataError, PluginError
 from ..core.examples import Dataset
 from ..core.explainers import Explainer
 from ..core.inputs import BoolArray, FloatArray
+from ..core.progress import Progress, Watcher
 from ..data.loading import load_data
 from ..data.splits import sampled
 from ..engine.call_counter import count_calls
@@ -76,7 +76,7 @@ def suspects(
     least_texts: int = LEAST_TEXTS,
     vectors: str | None = None,
     seed: int = 0,
-    watch: Callable[[Progress], None] = lambda _: None,
+    watch: Watcher = lambda _: None,
     tell_plan: Callable[[SuspectsPlan], None] = lambda _: None,
 ) -> Suspects:
     """Words, phrases and habits that weigh more in a model than their meaning warrants.
@@ -139,7 +139,7 @@ def _found(
     vectors: str | None,
     seed: int,
     remark: str,
-    watch: Callable[[Progress], None],
+    watch: Watcher,
     finished: list[int],
 ) -> Suspects:
     """All that was asked for, of the texts that were chosen."""

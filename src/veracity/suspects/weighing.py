@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from ..auditing.explaining import attributions
-from ..auditing.jobs import Progress
 from ..core.classifiers import Classifier, LinearFirstLayer
 from ..core.errors import BudgetSpent
 from ..core.examples import Dataset
 from ..core.explainers import Explainer
 from ..core.inputs import MASK_WORD, FloatArray, Text
+from ..core.progress import Progress, Watcher
 from ..engine.batches import by_length, mixed
 from ..engine.inference import probabilities, value
 from .candidates import WordTable
@@ -42,7 +42,7 @@ def word_scores(
     labels: Sequence[int],
     *,
     seed: int,
-    watch: Callable[[Progress], None] = lambda _: None,
+    watch: Watcher = lambda _: None,
     finished: list[int] | None = None,
 ) -> FloatArray:
     """The scores of all words of all texts towards each of these labels. → (labels, words)
