@@ -42,8 +42,8 @@ from veracity.models.architectures import architectures
 from veracity.models.embeddings import vectors_for
 from veracity.models.training import train
 from veracity.results.statistics import wilson
-from veracity.suspects import suspects
-from veracity.suspects.candidates import (
+from veracity.suspicion import suspects
+from veracity.suspicion.candidates import (
     CAPITALS,
     CASING,
     INITIAL,
@@ -52,18 +52,18 @@ from veracity.suspects.candidates import (
     Candidates,
     WordTable,
 )
-from veracity.suspects.evidence import Evidence, RankedCandidate
-from veracity.suspects.expectation import LabelNames, WordVectors
-from veracity.suspects.interventions import Interventions
-from veracity.suspects.scoring import (
+from veracity.suspicion.evidence import Evidence, RankedCandidate
+from veracity.suspicion.expectation import LabelNames, WordVectors
+from veracity.suspicion.interventions import Interventions
+from veracity.suspicion.scoring import (
     CandidateScores,
     CandidateWeights,
     limited_by_effects,
     score_candidates,
     weigh_candidates,
 )
-from veracity.suspects.topics import topics_of
-from veracity.suspects.weighing import default_method, word_scores
+from veracity.suspicion.topics import topics_of
+from veracity.suspicion.weighing import default_method, word_scores
 
 RESULTS = Path(__file__).parent / "results"
 CELLS = RESULTS / "power"

@@ -28,9 +28,9 @@ from veracity.recipes.papers._planted_text_findings import (
 )
 from veracity.results.guarantees import planted_facts, reliance, shapley_range
 from veracity.results.statistics import wilson
-from veracity.suspects.candidates import Candidates, WordTable
-from veracity.suspects.expectation import WordVectors
-from veracity.suspects.scoring import score_candidates, weigh_candidates
+from veracity.suspicion.candidates import Candidates, WordTable
+from veracity.suspicion.expectation import WordVectors
+from veracity.suspicion.scoring import score_candidates, weigh_candidates
 
 
 def case(scores: list[float], planted: list[int], decoys: list[int] | None = None) -> Case:

@@ -17,7 +17,7 @@ from veracity.reports.html import write_report
 from veracity.reports.suspects import write_suspects
 from veracity.reports.truths import write_words
 from veracity.results.truths import word_view
-from veracity.suspects.record import Effect, Suspect, SuspectExample, Suspects
+from veracity.suspicion.record import Effect, Suspect, SuspectExample, Suspects
 
 CHROMIUM = Path("/usr/bin/chromium")
 if not CHROMIUM.exists():

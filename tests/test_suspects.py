@@ -25,9 +25,9 @@ from veracity.data.records import write_records
 from veracity.data.words import read_text
 from veracity.engine.batches import by_length
 from veracity.models.adapters.callables import CallableClassifier
-from veracity.suspects import weighing
-from veracity.suspects.candidates import CAPITALS, INITIAL, Candidates, WordTable
-from veracity.suspects.expectation import (
+from veracity.suspicion import weighing
+from veracity.suspicion.candidates import CAPITALS, INITIAL, Candidates, WordTable
+from veracity.suspicion.expectation import (
     NOISE_TEXTS,
     PENALTIES,
     LabelNames,
@@ -36,8 +36,8 @@ from veracity.suspects.expectation import (
     expected_values,
     raised_to_neighbours,
 )
-from veracity.suspects.record import Effect, Suspects
-from veracity.suspects.scoring import (
+from veracity.suspicion.record import Effect, Suspects
+from veracity.suspicion.scoring import (
     TOLERANCE,
     CandidateWeights,
     corrected_p,
@@ -47,7 +47,7 @@ from veracity.suspects.scoring import (
     texts_needed,
     weigh_candidates,
 )
-from veracity.suspects.suspects import suspects
+from veracity.suspicion.suspects import suspects
 
 CUE = "garden"
 
@@ -610,7 +610,7 @@ def test_vectors_of_the_language_judge_its_words(
 
 
 def test_only_common_words_of_the_packaged_vectors_count() -> None:
-    from veracity.suspects.expectation import vector_coverage
+    from veracity.suspicion.expectation import vector_coverage
 
     words = WordTable.of([read_text("the film and nicht gefallen !")])
     vectors = WordVectors.of(words.forms, "glove")

@@ -211,8 +211,8 @@ def suspects(
     from ..explainers import explainers
     from ..reports.pages import check_page
     from ..reports.suspects import PAGE, print_suspects, write_suspects
-    from ..suspects.record import FILE, SUSPECTS
-    from ..suspects.suspects import suspects as find_suspects
+    from ..suspicion.record import FILE, SUSPECTS
+    from ..suspicion.suspects import suspects as find_suspects
 
     if method:
         explainers.make(method)

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text as Line
 
-from ..suspects.record import Suspect, SuspectExample, Suspects
+from ..suspicion.record import Suspect, SuspectExample, Suspects
 from . import showing
 from .coloured import ColouredWord, coloured
 from .pages import rendered, write_page
