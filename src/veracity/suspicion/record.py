@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ..core.files import FolderKind, check_format, read_json, reading, write_json
 from ..core.schema import from_json
