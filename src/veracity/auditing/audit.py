@@ -341,7 +341,9 @@ def _prepared(
 ) -> _Prepared:
     models = _models(model)
     fitted = fit_labels(load_data(data), models)
-    explainers, skipped, lessons = _explainers(methods, models, train, seed, profile, questions)
+    explainers, skipped, lessons = _explainers(
+        methods, models, fitted.kind, train, seed, profile, questions
+    )
     tests = _with_checks(_metrics(metrics, fitted, profile), fitted)
     ceilings = _ceilings(explainers, tests, models) if extras else []
     dear = [n for n, m in models.items() if getattr(m, "costly", False)]
@@ -457,6 +459,7 @@ def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
 def _explainers(
     methods: str | Sequence[str | Explainer],
     models: Mapping[str, Classifier],
+    kind: str,
     train: Source | None,
     seed: int,
     profile: str,
@@ -481,13 +484,13 @@ def _explainers(
     lessons = training_sets(able, train, seed=seed)
     kept, skipped = [], []
     for explainer in chosen:
-        why = {n: _lacking(explainer, m, lessons.get(n)) for n, m in models.items()}
+        why = {n: _lacking(explainer, m, kind, lessons.get(n)) for n, m in models.items()}
         left_out = {n: reason for n, reason in why.items() if reason}
         if len(left_out) < len(models):
             kept.append(explainer)
         elif not everything:
             first = next(iter(models))
-            check_ability(explainer, models[first])
+            check_ability(explainer, models[first], kind)
             check_training_set(explainer, lessons[first])
         skipped += [
             {"model": n, "explainer": explainer.spec, "why": reason}
@@ -522,8 +525,10 @@ def _to_be_taught(explainer: Explainer, train: Source | None) -> bool:
     return explainer.learns and (train is not None or not explainer.ready)
 
 
-def _lacking(explainer: Explainer, model: Classifier, lesson: TrainingSet | None) -> str:
+def _lacking(explainer: Explainer, model: Classifier, kind: str, lesson: TrainingSet | None) -> str:
     """Why a method cannot explain a model; nothing if it can."""
+    if unfit := explainer.unfit(kind):
+        return unfit
     missing = explainer.missing(model)
     if missing is not None:
         return f"needs a model with {missing}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import math
 import time
 from collections.abc import Mapping, Sequence
@@ -16,7 +15,7 @@ import torch
 
 from ..core.errors import DataError, ModelError
 from ..core.examples import Dataset, Example
-from ..core.files import FolderKind, check_own, sole_writer, written_whole
+from ..core.files import FolderKind, check_own, sole_writer, write_json
 from ..core.inputs import Alignment, IntArray
 from ..core.progress import TrainingProgress, Watcher
 from ..data.lexicon import emotions, mined_lexicon
@@ -95,8 +94,7 @@ class Pretrained:
         with silent():
             self.model.encoder.save_pretrained(folder, safe_serialization=True)
             self.tokenizer.save_pretrained(folder)
-        with written_whole(folder / PRETRAINED) as file:
-            file.write(json.dumps(self.record, indent=1, ensure_ascii=False).encode())
+        write_json(folder / PRETRAINED, self.record)
 
 
 def pretrain(

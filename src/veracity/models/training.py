@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import json
 import re
 import time
 import warnings
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +19,10 @@ from torch import nn
 
 from ..core.errors import DataError, ModelError
 from ..core.examples import Dataset, Example
-from ..core.files import FolderKind, read_json, remove_own, sole_writer, written_whole
+from ..core.files import FolderKind, read_json, remove_own, sole_writer, write_json, written_whole
 from ..core.inputs import Text
 from ..core.progress import TrainingProgress, Watcher
+from ..core.schema import from_json
 from ..engine.inference import probabilities
 from ..engine.seeds import generator
 from .architecture import Architecture, CustomLoss, RateControlled, Training
@@ -282,13 +282,9 @@ class Checkpoint:
                     f"{self.folder} holds the checkpoint of another training. Choose another "
                     "folder, or delete that one"
                 )
-            history = [self.epoch(**e) for e in content["history"]]
+            history = [from_json(self.epoch, e) for e in content["history"]]
             state = State(history, content["best"], content["kept"])
             done = content["epochs_done"]
-            spare = {f.name for f in fields(self.epoch) if f.default is None}
-            numbers = [v for e in history for k, v in asdict(e).items() if k not in spare or v]
-            if not all(type(v) in (int, float) for v in numbers):
-                raise ValueError("its history holds no numbers")
             if done != len(history) or {state.best, *state.kept} - {*range(done)}:
                 raise ValueError("its history does not fit its epochs")
             best = load_weights(self.folder / f"best-{state.best}.safetensors")
@@ -340,8 +336,7 @@ class Checkpoint:
             "best": state.best,
             "kept": state.kept,
         }
-        with written_whole(self.folder / "state.json") as file:
-            file.write(json.dumps(record).encode())
+        write_json(self.folder / "state.json", record, indent=None)
         for path in self.folder.iterdir():
             past = path.name not in {*parts, f"best-{state.best}.safetensors"}
             if past and re.fullmatch(_PARTS, path.name) and not path.is_dir():
@@ -362,8 +357,7 @@ class Checkpoint:
             for path, e in files.items()
         ]
         folder = next(iter(files)).parent
-        with written_whole(folder / "snapshots.json") as file:
-            file.write(json.dumps(rows, indent=1).encode())
+        write_json(folder / "snapshots.json", rows)
         for path in folder.iterdir():
             if path not in files and re.fullmatch(_PARTS, path.name) and not path.is_dir():
                 path.unlink()

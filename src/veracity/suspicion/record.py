@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..core.errors import RunError
-from ..core.files import FolderKind, read_json, written_whole
+from ..core.files import FolderKind, check_format, read_json, reading, write_json
 from ..core.schema import from_json
 from ..results.health import BY_LENGTH, goes_by_length
 
@@ -232,27 +229,21 @@ class Suspects:
 
     def write(self, path: Path) -> Path:
         """All of it as JSON."""
-        content = {"format": FORMAT, **self.to_dict()}
-        with written_whole(path) as file:
-            file.write(json.dumps(_plain(content), ensure_ascii=False, indent=1).encode())
-        return path
+        return write_json(path, {"format": FORMAT, **self.to_dict()})
 
     @classmethod
     def read(cls, path: Path) -> Suspects:
         """What `write` wrote."""
-        try:
+        expected = f"expected {path} to be written by `veracity suspects`"
+        with reading(path, expected=expected, remedy="Run it again"):
             content = read_json(path)
-            if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
-                raise ValueError("another format")
+            check_format(content, FORMAT, path)
             for part in ("found", "others"):
                 if isinstance(content.get(part), list):
                     content[part] = [_renamed(suspect) for suspect in content[part]]
+            del content["format"]
             read: Suspects = from_json(cls, _renamed(content))
             return read
-        except (OSError, ValueError) as error:
-            raise RunError(
-                f"expected {path} to be written by `veracity suspects`: {error}. Run it again"
-            ) from None
 
     def __str__(self) -> str:
         nothing = (
@@ -302,12 +293,3 @@ def _renamed(record: Any) -> Any:
     """A record under the names of its fields; what is none is left to be refused."""
     names = {key: name for name, key in ON_DISK.items()}
     return {names.get(k, k): v for k, v in record.items()} if isinstance(record, dict) else record
-
-
-def _plain(content: Any) -> Any:
-    """JSON has no NaN: what is not defined is null."""
-    if isinstance(content, dict):
-        return {k: _plain(v) for k, v in content.items()}
-    if isinstance(content, list | tuple):
-        return [_plain(v) for v in content]
-    return None if isinstance(content, float) and math.isnan(content) else content
