@@ -261,6 +261,18 @@ class Setting:
     description: str
 
 
+COMMON_SETTINGS = {
+    "by": "Whether words are ordered by signed scores or by their size.",
+    "cased": "Whether Great and great are two words.",
+    "hiding": "How words are hidden: deleted, or padding or a mask in their place.",
+    "output": "The number that is explained: the label's probability, its logit or its log odds.",
+    "ratio": "The share of words that count as the top ones.",
+    "seed": "Makes every random choice repeatable.",
+    "truth": "The kind of marks that are held true, such as rationale, planted or pseudo.",
+}
+"""Settings that mean the same wherever they stand and nothing else is said under them."""
+
+
 def settings_of(cls: type[Plugin]) -> list[Setting]:
     """The settings of a plug-in's class, each with the line that stands under it in the source."""
     fields: Sequence[dataclasses.Field[Any]] = ()
@@ -277,7 +289,7 @@ def settings_of(cls: type[Plugin]) -> list[Setting]:
             default=None if f.default is dataclasses.MISSING else f.default,
             optional=f.default is not dataclasses.MISSING,
             largest=_largest(cls, f.name) if {int, float} & _kinds(hints[f.name]) else None,
-            description=lines.get(f.name, ""),
+            description=lines.get(f.name) or COMMON_SETTINGS.get(f.name, ""),
         )
         for f in fields
         if f.init
