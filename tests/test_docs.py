@@ -66,7 +66,7 @@ def test_a_planted_cue_is_found_as_the_chapter_says(tmp_path: Path) -> None:
         for line in block.strip().splitlines():
             run(veracity(line), tmp_path)
     found = Run.open(tmp_path / "run")
-    assert found.asked["reliance"]["model"]["forced"]
+    assert found.config.reliance["model"].forced
     (exposed,) = [s for s in standings(found) if (s.metric, s.name) == ("exposure", "seen")]
     seen = {e.method: e.mean for e in exposed.entries}
     assert seen["occlusion"] > 0.9 > 0.5 > seen["random_scores"]
@@ -85,8 +85,7 @@ def test_pairs_are_made_as_the_chapter_says(tmp_path: Path) -> None:
     assert "twins.jsonl: 0 errors, 1 warnings" in said
     assert (tmp_path / "pairs" / "1-types.csv").exists()
     chapter = (ROOT / "docs/pairs.md").read_text("utf-8")
-    from veracity.changes import changes
-    from veracity.changes._attack import Attack
+    from veracity.changes import Attack, changes
     from veracity.data.formats import formats
 
     attacks = [n for n in changes.names() if issubclass(changes.get(n), Attack)]

@@ -435,7 +435,10 @@ def test_feature_maps_lead_to_the_same_logits(settings: TextCnn, made: Splits) -
         maps = model.feature_maps(embedded)
         assert torch.equal(model.logits_of_maps(maps), model.logits(embedded))
     assert [m.width for m in maps] == list(settings.widths)
-    assert all(m.row_per_word == (settings.padding == "same" or m.width == 1) for m in maps)
+    assert all(
+        m.layout.cell_per_feature == (settings.padding == "same" or m.layout.width == 1)
+        for m in maps
+    )
     seen = [min(t.n_features, model.architecture.length or t.n_features) for t in texts]
     assert embedded.feature.sum(dim=1).tolist() == seen
 

@@ -6,9 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..core.changes import Change
-from ..core.errors import PluginError
+from ..core.errors import DataError, PluginError
 from ..core.examples import Dataset
 from ..core.plugins import Registry, plugin_path, split_specs
+from ._attack import Attack
+from ._planting import Planting
+
+__all__ = ["Attack", "Planting", "attacked", "changed", "changes"]
 
 __path__ = plugin_path(__path__, "changes")
 
@@ -20,14 +24,14 @@ def changed(data: Dataset, by: str | Sequence[str | Change], *, seed: int = 0) -
     specs = split_specs(by) if isinstance(by, str) else by
     steps = [changes.make(step) for step in specs]
     for step in steps:
+        if unfit := step.unfit(data.kind):
+            raise DataError(f"{step.spec} {unfit}, which {data.name} holds. Choose another change")
         data = step.changed(data, seed=seed)
     return replace(data, name=" + ".join([data.name, *(step.spec for step in steps)]))
 
 
 def attacked(data: Dataset, by: str | Sequence[str], *, seed: int = 0) -> Dataset:
     """The dataset with the twins that these patterns make, and that nothing else has changed."""
-    from ._attack import Attack
-
     steps = [changes.make(spec) for spec in split_specs(by)]
     able = ", ".join(n for n in changes.names() if issubclass(changes.get(n), Attack))
     if not steps:

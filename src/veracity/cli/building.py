@@ -81,7 +81,7 @@ def ratings(folder: Folder, number: Round = 1) -> Answer:
     if not found["sets"]:
         return _sheet(found, None, "nothing is left to rate: go on with data build assemble")
     hint = "rate, then: data build judge" + (f" --round {number}" if number > 1 else "")
-    return _sheet(found, folder / RATED.in_turn(number), hint)
+    return _sheet(found, folder / RATED.in_round(number), hint)
 
 
 def judge(folder: Folder, number: Round = 1) -> Answer:
@@ -90,11 +90,11 @@ def judge(folder: Folder, number: Round = 1) -> Answer:
     from ..studies.construction import judge as judged
 
     found = judged(folder, turn=number)
-    again = folder / MARKED.in_turn(number + 1)
+    again = folder / MARKED.in_round(number + 1)
     hint = "then: data build assemble"
     if found["rejected"]:
         hint = f"mend {again}, then: data build ratings --round {number + 1}"
-    return _sheet(found, folder / KEPT.in_turn(number), hint)
+    return _sheet(found, folder / KEPT.in_round(number), hint)
 
 
 def assemble(

@@ -61,7 +61,9 @@ def learn(
     # first the sample, then its part, as a model trained with the same limit got it
     part = part_of(sampled(read, limit, seed=seed), data, split, None, seed)
     network = ModelOptions().model(model, file.labels) if model else None
-    doing = f"{chosen.spec} reads {len(part):,} texts of {part.name}: {chosen.takes(len(part))}"
+    doing = (
+        f"{chosen.spec} reads {len(part):,} texts of {part.name}: {chosen.expected_wait(len(part))}"
+    )
     with working(stderr(), doing):
         found = learnt_truth(chosen, network, part, seed=seed)
     found.save(out)

@@ -98,7 +98,7 @@ def robustness(
         json={
             "run": str(folder),
             "pages": [str(p) for p in pages],
-            "models": {name: one.told() for name, one in found.items()},
+            "models": {name: one.to_dict() for name, one in found.items()},
         },
         show=show,
     )

@@ -162,7 +162,7 @@ def _numbers(row: Any) -> tuple[float, ...]:
 class Truth(Plugin, ABC):
     """A source of pseudo ground truth: which words decide each label."""
 
-    def takes(self, texts: int) -> str:
+    def expected_wait(self, texts: int) -> str:
         """How long a person may have to wait, in words."""
         return ""
 
