@@ -20,7 +20,7 @@ from veracity.data.loading import load_data, write_data
 from veracity.recipes.papers import _dutrust_findings as show
 from veracity.recipes.papers import dutrust as recipe
 from veracity.recipes.papers import recipes
-from veracity.recipes.papers.dutrust import Course, Dutrust, shortened
+from veracity.recipes.papers.dutrust import Course, DutrustRecipe, shortened
 from veracity.reports.findings import write_findings
 from veracity.results.findings import Cell, Findings
 from veracity.results.robustness import paired_p
@@ -61,7 +61,7 @@ def test_pairs_that_differ_behind_the_cut_are_left_out() -> None:
 
 
 def test_the_published_tables_are_those_printed() -> None:
-    printed = Dutrust.settings()["published"]
+    printed = DutrustRecipe.settings()["published"]
     assert printed["lstm"]["attention"][0] == 69.8
     assert printed["encoder"]["lime"][1:4] == [37.0, 32.9, 35.0]
     assert printed["knowing"]["integrated_gradients"][-3:] == [39.3, 38.8, 39.0]
@@ -110,7 +110,7 @@ def test_means_are_of_one_side_and_of_what_is_defined() -> None:
 
 def test_both_ways_to_rank_stand_beside_the_papers_figure() -> None:
     one = step({"lime": {"new_p": [1.0, 1.0, 1.0, 0.0], show.BY_SIZE: [0.0, 1.0, 0.0, 0.0]}}, 4)
-    (table,) = show.method_tables({("t", "lstm"): one}, Dutrust.settings()["published"])
+    (table,) = show.method_tables({("t", "lstm"): one}, DutrustRecipe.settings()["published"])
     cells = dict(zip(table.columns[1:], dict(table.rows)["LSTM, lime"], strict=True))
     by_size, by_sign = (cells[f"New_P by {way}"] for way in ("size", "sign"))
     assert isinstance(by_size, Cell) and isinstance(by_sign, Cell)
@@ -289,7 +289,7 @@ def small(monkeypatch: pytest.MonkeyPatch, encoder_folder: Path) -> None:
         },
     )
     sizes = {
-        **Dutrust.at_scale("smoke"),
+        **DutrustRecipe.at_scale("smoke"),
         "texts": {"sentences": 200, "reviews": 200},
         "explained": {"all": 8, "ham_yelp": 4},
         "knowing_on": ["sentences"],
@@ -303,14 +303,14 @@ def small(monkeypatch: pytest.MonkeyPatch, encoder_folder: Path) -> None:
         "methods": ["integrated_gradients(steps=50)", "attention", "lime(samples=30)"],
         "lstm_training": {"epochs": 2},
     }
-    monkeypatch.setattr(Dutrust, "at_scale", classmethod(lambda cls, scale: sizes))
+    monkeypatch.setattr(DutrustRecipe, "at_scale", classmethod(lambda cls, scale: sizes))
 
 
 @pytest.mark.filterwarnings("ignore:.*Raise steps")
 def test_the_whole_is_done_once_and_told_on_a_page(
     small: None, given: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    chosen = Dutrust(courses=("sentences", "reviews"), methods="attention, lime(samples=30)")
+    chosen = DutrustRecipe(courses=("sentences", "reviews"), methods="attention, lime(samples=30)")
     with pytest.raises(PluginError, match="attention"):
         recipes.make("dutrust(methods=atention)")
     seen: list[Any] = []
@@ -335,7 +335,7 @@ def test_the_whole_is_done_once_and_told_on_a_page(
     models = {name.split(", ")[0] for name, _ in by_title["Explanations of ham_yelp"].rows}
     assert models == {"LSTM", "encoder"}
     assert any("eraser_movies" in note for note in found.notes)
-    steps = [s for s in seen if type(s).__name__ == "Step"]
+    steps = [s for s in seen if not s.step]
     assert (steps[-1].done, steps[-1].total) == (len(steps) - 1, len(steps) - 1)
     page = write_findings(found, tmp_path / "run").read_text("utf-8")
     assert "encoder, sentiment first" in page
@@ -351,9 +351,9 @@ def test_the_whole_is_done_once_and_told_on_a_page(
 
 
 def test_what_is_tried_is_not_learnt(small: None, given: Path) -> None:
-    tried = dict(recipe._trials(given, ("sentences", "reviews"), Dutrust.at_scale("smoke")))
+    tried = dict(recipe._trials(given, ("sentences", "reviews"), DutrustRecipe.at_scale("smoke")))
     known = load_data("made_reviews(n=200, seed=3)").select(range(5))
-    parts = recipe._course("sentences", None, [known], Dutrust.at_scale("smoke"), 0)
+    parts = recipe._course("sentences", None, [known], DutrustRecipe.at_scale("smoke"), 0)
     learnt = {e.input.text for p in (parts.train, parts.validation, parts.test) for e in p}
     assert not learnt & {e.input.text for e in known}
     assert set(tried) == {"dutrust_english", "cad_imdb", "ham_yelp"}
@@ -362,4 +362,4 @@ def test_what_is_tried_is_not_learnt(small: None, given: Path) -> None:
 def test_a_file_in_place_of_a_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.tsv").write_text("label\ttext\n", "utf-8")
     with pytest.raises(DataError, match="expected a folder that holds some of cad_imdb"):
-        Dutrust().run(tmp_path / "run", scale="smoke", data=tmp_path / "x.tsv", seed=0)
+        DutrustRecipe().run(tmp_path / "run", scale="smoke", data=tmp_path / "x.tsv", seed=0)

@@ -189,7 +189,7 @@ def test_lime_gives_a_piece_per_distinct_word(bag: WordWeights) -> None:
 # ---- at random ----------------------------------------------------------------------------------
 
 
-def drawn(method: RandomScores, n: int, seed: int) -> Attribution:
+def drawn(method: RandomScores, n: int, seed: int) -> Attribution[Any]:
     text = Text.of_words([f"w{i}" for i in range(n)])
     rng = np.random.default_rng(seed)
     (found,) = method.explain(WordWeights({}), [text], [1], [rng])

@@ -490,3 +490,22 @@ def test_what_may_be_missed_holds_for_every_method_that_is_not_told_apart() -> N
     behind = {e.method: found.entries[0].mean - e.mean for e in found.entries if e.tied_with_best}
     assert found.detectable is not None and "scattered" in behind
     assert all(found.detectable > difference for difference in behind.values())
+
+
+def test_ways_of_hiding_that_differ_in_no_figure_shown_are_one_test() -> None:
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(40, 2)) + np.array([1.0, 0.0])
+    nearly = values + rng.normal(size=(40, 2)) * 1e-5
+    tests = [
+        replace(compare_all({"fall": v}, ["a", "random"], chance=["random"])[0], where=where)
+        for v, where in ((values, "deleted"), (nearly, "masked"))
+    ]
+    (said,) = verdicts([replace(s, headline=True, purpose="show words") for s in tests])
+    assert "with words deleted or masked, nearly the same to this model" in said.sentence
+
+
+def test_scores_that_no_text_tells_from_chance_are_not_too_few() -> None:
+    values = np.zeros((30, 2))
+    found = compare_all({"fall": values}, ["a", "random"], chance=["random"])[0]
+    entry = next(e for e in found.entries if e.method == "a")
+    assert against_chance(entry) == "as chance in every text"

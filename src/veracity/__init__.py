@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from .models.loading import load_model
     from .models.pretraining import pretrain
     from .reports.html import write_report
-    from .suspects.suspects import suspects
+    from .reports.notebooks import attribution_html as attribution_html
+    from .suspicion.suspects import suspects
 
 _WHERE = {
+    "attribution_html": "reports.notebooks",
     "audit": "auditing.audit",
     "dryrun": "experiments.dryrun",
     "explain": "auditing.explaining",
@@ -25,7 +27,7 @@ _WHERE = {
     "load_model": "models.loading",
     "plan": "auditing.audit",
     "pretrain": "models.pretraining",
-    "suspects": "suspects.suspects",
+    "suspects": "suspicion.suspects",
     "write_report": "reports.html",
 }
 

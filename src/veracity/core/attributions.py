@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from html import escape
-from typing import Literal
+from typing import Generic, Literal
 
 import numpy as np
 
-from .inputs import BoolArray, FloatArray, IntArray, Span, Text
+from .inputs import BoolArray, FloatArray, In, IntArray, Span
 
 Order = Literal["signed", "abs"]
 Unit = Literal["word", "ngram"]
@@ -103,14 +102,14 @@ def distinct_words(owner: IntArray, coefficients: FloatArray) -> tuple[Fragment,
 
 
 @dataclass(frozen=True)
-class Attribution:
+class Attribution(Generic[In]):
     """How much each feature of an input speaks for one label (SPEC 0.2, 0.3).
 
     `output_value` is what the scores share out and `base_value` where that starts, in the method's
     own unit: a probability or its log-odds where words are hidden, a logit for gradients; NaN for
     methods that have none."""
 
-    input: Text
+    input: In
     target: int
     scores: FloatArray  # (words,) signed; positive supports the target
     fragments: tuple[Fragment, ...] | None = None  # in the method's own order, if it has any
@@ -166,7 +165,7 @@ class Attribution:
         ]
 
     def _with_words(self, fragment: Fragment) -> Fragment:
-        return replace(fragment, words=tuple(self.input.words[i] for i in fragment.positions))
+        return replace(fragment, words=self.input.feature_names(fragment.positions))
 
     def strengths(self) -> FloatArray:
         """Scores scaled to [-1, 1] within the text, for showing."""
@@ -174,13 +173,6 @@ class Attribution:
         return self.scores / largest if largest > 0 else np.zeros_like(self.scores)
 
     def _repr_html_(self) -> str:
-        words = "".join(
-            f'{escape(gap)}<span style="background:rgba({"0,114,178" if s >= 0 else "213,94,0"},'
-            f'{abs(s) * 0.75:.2f});padding:1px 3px;border-radius:3px" '
-            f'title="{score:+.4g}">{escape(word)}</span>'
-            for gap, word, score, s in zip(
-                self.input.gaps, self.input.words, self.scores, self.strengths(), strict=False
-            )
-        )
-        rest = escape(self.input.gaps[-1])
-        return f'<div style="line-height:1.9"><b>{escape(self.method)}</b><br>{words}{rest}</div>'
+        from .. import attribution_html  # by the front door: how it looks is for reports to say
+
+        return attribution_html(self)

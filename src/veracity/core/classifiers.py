@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from .errors import ModelError
-from .inputs import Alignment, BoolArray, FloatArray, Hiding, Text
+from .inputs import Alignment, BoolArray, FloatArray, Hiding
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class Classifier(Protocol):
-    """Anything that gives each input a probability per label."""
+    """Anything that gives each input a probability per label: each reads inputs of its own kind."""
 
     @property
     def labels(self) -> tuple[str, ...]: ...
 
-    def probabilities(self, inputs: Sequence[Text]) -> FloatArray: ...  # (inputs, labels)
+    def probabilities(self, inputs: Sequence[Any]) -> FloatArray: ...  # (inputs, labels)
 
 
 @runtime_checkable
@@ -29,7 +29,7 @@ class Maskable(Classifier, Protocol):
     """Answers for many maskings of an input faster than by reading each as a new text."""
 
     def masked_probabilities(
-        self, inputs: Sequence[Text], shown: Sequence[BoolArray], how: Hiding
+        self, inputs: Sequence[Any], shown: Sequence[BoolArray], how: Hiding
     ) -> list[FloatArray]: ...  # per input: shown (masks, words) → (masks, labels)
 
 
@@ -59,7 +59,7 @@ class Embedded:
 class Differentiable(Classifier, Protocol):
     """Can be followed from its embeddings to its logits by gradients."""
 
-    def embed(self, inputs: Sequence[Text]) -> Embedded: ...
+    def embed(self, inputs: Sequence[Any]) -> Embedded: ...
 
     def logits(self, embedded: Embedded) -> Tensor: ...  # (batch, labels)
 
@@ -79,7 +79,7 @@ class Movable(Differentiable, Protocol):
     """Lets the embeddings of a text be moved for a while, whoever asks about it in whatever way."""
 
     def moved(
-        self, text: Text, by: FloatArray
+        self, text: Any, by: FloatArray
     ) -> AbstractContextManager[None]: ...  # by (pieces of words, size)
 
 
@@ -91,7 +91,7 @@ class Attentive(Classifier, Protocol):
     def attention_ways(self) -> tuple[str, ...]: ...  # the first is what is meant if none is named
 
     def attention(
-        self, inputs: Sequence[Text], way: str | None = None
+        self, inputs: Sequence[Any], way: str | None = None
     ) -> list[FloatArray]: ...  # per input: (words,)
 
 
@@ -112,33 +112,54 @@ class Selective(Classifier, Protocol):
     """Reads only the words that it chose."""
 
     def rationale(
-        self, inputs: Sequence[Text]
+        self, inputs: Sequence[Any]
     ) -> list[FloatArray]: ...  # per input: (words,) from 0 to 1, above 0 where a word is read
+
+
+class Layout(Protocol):
+    """Which features of an input each cell of a feature map reads."""
+
+    @property
+    def cell_per_feature(self) -> bool: ...  # whether padding gives every feature a cell of its own
+
+    def features(self, cell: int, n_features: int) -> Sequence[int]: ...  # of so many that are read
+
+
+@dataclass(frozen=True)
+class RowLayout:
+    """Cells in a row, each reading so many features in a row, with padding around the input."""
+
+    width: int
+    before: int = 0
+    after: int = 0
+
+    @property
+    def cell_per_feature(self) -> bool:
+        return self.before + self.after == self.width - 1
+
+    def features(self, cell: int, n_features: int) -> range:
+        first = cell - self.before
+        return range(max(first, 0), min(first + self.width, n_features))
+
+    def n_positions(self, cells: Tensor) -> Tensor:
+        """Of inputs with so many cells: features and what fills them up behind."""
+        return cells + self.width - 1 - self.before - self.after
 
 
 @dataclass(frozen=True)
 class FeatureMap:
-    """What the filters of one width found in every row of a batch of texts."""
+    """What filters of one size found in every cell of a batch of inputs."""
 
-    width: int
-    before: int
-    """Rows of padding before the text: row r reads the words r - before to r - before + width."""
-    values: Tensor  # (batch, rows, filters) after ReLU; zero in rows that are not a text's own
-    present: Tensor  # (batch, rows) bool: a text's own rows, those over its own padding too
-    after: int = 0
-    """Rows of padding behind the text."""
-
-    @property
-    def row_per_word(self) -> bool:
-        """Whether padding gives every word a row of its own."""
-        return self.before + self.after == self.width - 1
+    layout: Layout
+    values: Tensor  # (batch, cells, filters) after ReLU; zero in cells that are not an input's own
+    present: Tensor  # (batch, cells) bool: an input's own cells, those over its own padding too
 
 
 @runtime_checkable
 class Convolutional(Differentiable, Protocol):
     """Finds n-grams by filters and decides by the strongest match of each."""
 
-    def feature_maps(self, embedded: Embedded) -> tuple[FeatureMap, ...]: ...  # one per width
+    def feature_maps(self, embedded: Embedded) -> tuple[FeatureMap, ...]: ...  # one per size
 
     def logits_of_maps(self, maps: Sequence[FeatureMap]) -> Tensor: ...  # (batch, labels)
 
@@ -147,7 +168,7 @@ class Convolutional(Differentiable, Protocol):
 class Truncating(Classifier, Protocol):
     """Reads only so many words of a text; what stands behind them decides nothing."""
 
-    def words_read(self, inputs: Sequence[Text]) -> list[int]: ...  # of each text
+    def words_read(self, inputs: Sequence[Any]) -> list[int]: ...  # of each text
 
 
 ABILITIES: dict[str, type] = {

@@ -8,9 +8,10 @@ import io
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Generic
 
 from .errors import DataError
-from .inputs import BoolArray, Text
+from .inputs import BoolArray, In, Text
 
 UNLABELLED = "unlabelled"
 """The last label of data that nobody labelled: no model answers it."""
@@ -36,11 +37,11 @@ def written_labels(names: Iterable[str]) -> str:
 
 
 @dataclass(frozen=True)
-class Example:
+class Example(Generic[In]):
     """One labelled input, with every set of features known to decide its label."""
 
     id: str
-    input: Text
+    input: In
     label: int
     truths: Mapping[str, tuple[BoolArray, ...]] = field(default_factory=dict)
     partner: str | None = None
@@ -53,12 +54,12 @@ class Example:
 
 
 @dataclass(frozen=True)
-class Dataset:
+class Dataset(Generic[In]):
     """Examples under one name with one set of labels."""
 
     name: str
     labels: tuple[str, ...]
-    examples: tuple[Example, ...]
+    examples: tuple[Example[In], ...]
     own_labels: tuple[str, ...] = field(default=(), compare=False, repr=False)
     """The order that the data give their labels, where another was asked for: a sample is drawn by
     it, so that the same texts are."""
@@ -69,8 +70,13 @@ class Dataset:
     def __str__(self) -> str:
         return f"{self.name}: {len(self):,} examples, labels {', '.join(self.labels)}"
 
-    def __iter__(self) -> Iterator[Example]:
+    def __iter__(self) -> Iterator[Example[In]]:
         return iter(self.examples)
+
+    @property
+    def kind(self) -> str:
+        """The kind of its inputs."""
+        return self.examples[0].input.kind if self.examples else Text.kind
 
     @property
     def truth_kinds(self) -> tuple[str, ...]:
@@ -89,7 +95,7 @@ class Dataset:
         return UNLABELLED not in self.labels
 
     @property
-    def pairs(self) -> tuple[tuple[Example, Example], ...]:
+    def pairs(self) -> tuple[tuple[Example[In], Example[In]], ...]:
         """Every twin behind its original, where the data hold both."""
         by_id = {example.id: example for example in self.examples}
         return tuple(
@@ -98,7 +104,7 @@ class Dataset:
             if twin.partner is not None and twin.partner in by_id and twin.partner != twin.id
         )
 
-    def select(self, indices: Iterable[int]) -> Dataset:
+    def select(self, indices: Iterable[int]) -> Dataset[In]:
         """The examples at these places, in this order."""
         return replace(self, examples=tuple(self.examples[i] for i in indices))
 
@@ -108,6 +114,7 @@ class Dataset:
         for e in self.examples:
             truths = {k: [m.tolist() for m in masks] for k, masks in sorted(e.truths.items())}
             facts = sorted(e.facts.items())
-            row = (e.id, e.input.text, e.input.spans, e.label, truths, e.partner, facts)
-            digest.update(repr(row).encode("utf-8", "surrogatepass"))
+            rest = (e.label, truths, e.partner, facts)
+            row = f"({e.id!r}, {e.input.key}, {', '.join(map(repr, rest))})"
+            digest.update(row.encode("utf-8", "surrogatepass"))
         return digest.hexdigest()

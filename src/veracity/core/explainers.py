@@ -12,12 +12,12 @@ import numpy as np
 from .attributions import Attribution
 from .classifiers import Classifier, ability_name
 from .examples import Dataset
-from .inputs import Text
+from .inputs import TakesInputs
 from .plugins import Plugin
 
 
-class Explainer(Plugin, ABC):
-    """A method that attributes a model's answer to the words of its input."""
+class Explainer(Plugin, TakesInputs, ABC):
+    """A method that attributes a model's answer to the features of its input."""
 
     needs: ClassVar[type] = Classifier
     """The ability without which the method is not defined."""
@@ -56,11 +56,11 @@ class Explainer(Plugin, ABC):
     def explain(
         self,
         model: Classifier,
-        inputs: Sequence[Text],
+        inputs: Sequence[Any],
         targets: Sequence[int],
         rngs: Sequence[np.random.Generator],
-    ) -> list[Attribution]:
-        """One attribution per input; every input has at least one word."""
+    ) -> list[Attribution[Any]]:
+        """One attribution per input; every input has at least one feature."""
 
     def n_questions(self, n_features: int) -> int | None:
         """How many questions a text of so many words costs at most; None where nobody knows."""
@@ -76,7 +76,7 @@ class Explainer(Plugin, ABC):
         """What the method needs and this model lacks; methods with options may need more."""
         return None if isinstance(model, self.needs) else ability_name(self.needs)
 
-    def fitted(self, model: Classifier, train: Dataset) -> Self:
+    def fitted(self, model: Classifier, train: Dataset[Any]) -> Self:
         """This method with what it learnt of the model; methods that learn override this.
 
         What is learnt is no setting: keep it in a field with `init=False`.

@@ -1,16 +1,20 @@
-"""What a classifier reads: words with character offsets, hiding them, pieces back to words."""
+"""What a classifier reads: inputs of any kind, and texts, whose words have character offsets."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from itertools import accumulate
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import TypeVar
+
+from .errors import DataError
 
 BoolArray = NDArray[np.bool_]
 FloatArray = NDArray[np.float64]
@@ -19,7 +23,7 @@ Span = tuple[int, int]
 
 
 class Hiding(StrEnum):
-    """The three ways of taking a word away (SPEC 0.7)."""
+    """The three ways of taking a feature away (SPEC 0.7)."""
 
     DELETE = "delete"
     PAD = "pad"
@@ -33,9 +37,75 @@ MASK_WORD = "\u2047"
 """A masked word. A double question mark: no vocabulary holds it, word patterns skip it."""
 
 
+class Input(Protocol):
+    """What a model reads, made of features that can be hidden. Inputs are frozen, equal and hashed
+    by content; `str` gives what messages call one, and what `explain` draws random numbers by."""
+
+    kind: ClassVar[str]
+
+    @property
+    def n_features(self) -> int: ...
+
+    @property
+    def key(self) -> str:
+        """All of its content, or a digest of it: what a fingerprint of data knows it by."""
+        ...
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def keep(self, shown: BoolArray, how: Hiding) -> Self:
+        """This input with only the shown features. (n_features,)"""
+        ...
+
+    def to_row(self) -> dict[str, Any]:
+        """What a run stores of it, by column."""
+        ...
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Self:
+        """What `to_row` gave, read back."""
+        ...
+
+    def groups(self, by: str) -> IntArray:
+        """Which features are hidden together, numbered from 0; each alone where a kind of input
+        does not know such groups. → (n_features,)"""
+        return np.arange(self.n_features)
+
+    def readable(self) -> Self:
+        """What a model is given of it, where nothing may be left to read."""
+        return self
+
+    def feature_names(self, positions: Sequence[int]) -> tuple[str, ...]:
+        """What people call these features, if they have names."""
+        return ()
+
+
+_KINDS: dict[str, type[Input]] = {}
+
+
+def register_input(cls: type[AnyInput]) -> type[AnyInput]:
+    """Makes a kind of input known, so that runs that hold it can be read."""
+    _KINDS[cls.kind] = cls
+    return cls
+
+
+def input_kind(name: str) -> type[Input]:
+    """The class of a kind of input."""
+    if name not in _KINDS:
+        raise DataError(f"expected inputs of a kind among {', '.join(_KINDS)}; got {name!r:.40}")
+    return _KINDS[name]
+
+
+AnyInput = TypeVar("AnyInput", bound=Input)
+
+
+@register_input
 @dataclass(frozen=True)
-class Text:
+class Text(Input):
     """A text and where its words stand in it."""
+
+    kind: ClassVar[str] = "text"
 
     text: str
     spans: tuple[Span, ...]
@@ -56,6 +126,13 @@ class Text:
     @property
     def n_features(self) -> int:
         return len(self.spans)
+
+    @property
+    def key(self) -> str:
+        return f"{self.text!r}, {self.spans!r}"
+
+    def __str__(self) -> str:
+        return self.text
 
     @property
     def gaps(self) -> tuple[str, ...]:
@@ -91,6 +168,30 @@ class Text:
             previous = i
         return Text("".join(parts), tuple(spans))
 
+    def groups(self, by: str) -> IntArray:
+        """By `types`, words that are spelt alike go together."""
+        if by != "types":
+            return super().groups(by)
+        places: dict[str, int] = {}
+        return np.array([places.setdefault(w, len(places)) for w in self.words], dtype=np.int64)
+
+    def readable(self) -> Text:
+        """An unknown word where nothing is left (SPEC 0.7)."""
+        return self if self.text.strip() else UNKNOWN
+
+    def feature_names(self, positions: Sequence[int]) -> tuple[str, ...]:
+        return tuple(self.words[i] for i in positions)
+
+    def to_row(self) -> dict[str, Any]:
+        starts, ends = [start for start, _ in self.spans], [end for _, end in self.spans]
+        # lone surrogates cannot be stored as UTF-8; one character stays one character
+        text = self.text.encode("utf-8", "replace").decode()
+        return {"text": text, "starts": starts, "ends": ends}
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Text:
+        return cls(row["text"], tuple(zip(row["starts"], row["ends"], strict=True)))
+
     def _gap(self, left: int, right: int) -> str:
         """What stands between two kept words: never let deletion glue two words into one."""
         between = self.text[self.spans[left][1] : self.spans[right][0]]
@@ -100,6 +201,27 @@ class Text:
         letters = self.words[left][-1:] + self.words[right][:1]
         glued = len(letters) == 2 and all(c.isalnum() and ord(c) < 0x2E80 for c in letters)
         return " " if spaced or glued else ""
+
+
+UNKNOWN = Text.of_words([MASK_WORD])
+
+ANY_KIND = ("*",)
+
+
+class TakesInputs:
+    """What explainers, metrics and changes say of the inputs that they are for."""
+
+    takes: ClassVar[tuple[str, ...]] = (Text.kind,)
+    """The kinds of input; `ANY_KIND` where features are all that counts."""
+
+    def unfit(self, kind: str) -> str:
+        """Why it is not for inputs of this kind; nothing if it is."""
+        fits = self.takes == ANY_KIND or kind in self.takes
+        return "" if fits else f"takes inputs of the kind {' or '.join(self.takes)}, not {kind}"
+
+
+In = TypeVar("In", bound=Input, default=Text, covariant=True)
+"""The kind of input that a record holds: texts, unless it says otherwise."""
 
 
 @dataclass(frozen=True)

@@ -50,8 +50,11 @@ class Plugin:
 
     @classmethod
     def plugin_name(cls) -> str:
-        """The class name in snake case, which is also the name of its file."""
-        return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", cls.__name__).lower()
+        """The class name in snake case, which is also the name of its file; without its kind, which
+        tells the recipe `DutrustRecipe` from the format `Dutrust`."""
+        kind = next((c.__name__ for c in cls.__mro__ if Plugin in c.__bases__), "")
+        name = cls.__name__.removesuffix(kind) or cls.__name__
+        return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
 
     @property
     def spec(self) -> str:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ..core.classifiers import Differentiable, Embedded
 from ..core.errors import ModelError
-from ..core.inputs import Text
+from ..core.inputs import Input
 from .gradients import PathGradient, without_words
 from .propagation import (
     BENT,
@@ -161,7 +161,7 @@ def _log_sinhc(t: Tensor) -> Tensor:
 
 
 def contributions(
-    model: Differentiable, inputs: Sequence[Text], targets: Sequence[int]
+    model: Differentiable, inputs: Sequence[Input], targets: Sequence[int]
 ) -> list[PathGradient]:
     """Embeddings and their multipliers, against a reference whose words are zero (SPEC 3.7)."""
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..core.classifiers import Differentiable, Embedded, LinearFirstLayer
 from ..core.errors import ModelError
-from ..core.inputs import Alignment, FloatArray, Text
+from ..core.inputs import Alignment, FloatArray, Input
 from .batches import by_length
 from .cache import cached_answers
 from .call_counter import add_calls
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 Output = Literal["logit", "probability"]
 Norm = Literal["l2", "l1", "max_abs"]
 
-WORDS_AT_ONCE = 1024
-"""How many padded words are followed back at a time: more leave the processor's cache."""
+FEATURES_AT_ONCE = 1024
+"""How many padded features are followed back at a time: more leave the processor's cache."""
 
 SAME_ANSWER = 1e-3
 """Probabilities nearer than this are one answer: batches and precisions round differently."""
@@ -71,7 +71,7 @@ def evaluating(model: object) -> Iterator[None]:
 
 def path_gradients(
     model: Differentiable,
-    inputs: Sequence[Text],
+    inputs: Sequence[Input],
     targets: Sequence[int],
     *,
     points: ArrayLike = (1.0,),
@@ -92,7 +92,7 @@ def path_gradients(
     shares = np.broadcast_to(np.asarray(weights, dtype=np.float64), (len(inputs), count))
     found: dict[int, PathGradient] = {}
     with evaluating(model):
-        for batch in by_length([t.n_features * count for t in inputs], WORDS_AT_ONCE):
+        for batch in by_length([t.n_features * count for t in inputs], FEATURES_AT_ONCE):
             embedded = model.embed([inputs[i] for i in batch])
             wanted = [targets[i] for i in batch]
             given = embedded, wanted, at[batch], shares[batch], output
@@ -124,7 +124,7 @@ def _walk(
     total = torch.zeros(end.shape, dtype=torch.float64, device="cpu")
     outputs = np.zeros(points.shape)
     ends = end.new_full((batch, len(model.labels)), torch.nan)
-    step = max(1, WORDS_AT_ONCE // max(1, batch * pieces))
+    step = max(1, FEATURES_AT_ONCE // max(1, batch * pieces))
     weightless = np.all(weights == 0, axis=0)
     for columns in _runs(weightless, step):
         m = len(columns)
@@ -159,7 +159,7 @@ def _reached(ends: Tensor, logits: Tensor, points: FloatArray) -> Tensor:
     return torch.where(there.any(1)[:, None], last.squeeze(1), ends)
 
 
-def check_answers(model: Differentiable, inputs: Sequence[Text], logits: Tensor) -> None:
+def check_answers(model: Differentiable, inputs: Sequence[Input], logits: Tensor) -> None:
     """What is explained is what the model answers, or a sentence that says it is not.
 
     A model may read embeddings otherwise than texts: padding it knows by number only, say. Rows
@@ -183,7 +183,7 @@ def check_answers(model: Differentiable, inputs: Sequence[Text], logits: Tensor)
     if apart[worst] > max(SAME_ANSWER, 8 * torch.finfo(logits.dtype).eps):
         label = int(np.abs(answers - followed)[worst].argmax())
         raise ModelError(
-            f"expected the model's answer to {texts[worst].text[:60]!r} to be the same from its "
+            f"expected the model's answer to {str(texts[worst])[:60]!r} to be the same from its "
             f"embeddings as from the text; {model.labels[label]} has {followed[worst, label]:.4f} "
             f"from embeddings and {answers[worst, label]:.4f} from the text, so gradients would "
             "explain another answer. Methods that only ask the model would work: occlusion, lime, "
@@ -251,7 +251,7 @@ def _stretch(
 
 def noisy_gradients(
     model: Differentiable,
-    inputs: Sequence[Text],
+    inputs: Sequence[Input],
     targets: Sequence[int],
     rngs: Sequence[np.random.Generator],
     *,
@@ -265,7 +265,7 @@ def noisy_gradients(
 
     found: dict[int, NoisyGradient] = {}
     with evaluating(model):
-        for batch in by_length([t.n_features * copies for t in inputs], WORDS_AT_ONCE):
+        for batch in by_length([t.n_features * copies for t in inputs], FEATURES_AT_ONCE):
             embedded = model.embed([inputs[i] for i in batch])
             with torch.no_grad():
                 check_answers(model, [inputs[i] for i in batch], model.logits(embedded))
@@ -297,7 +297,7 @@ def _around(
     ]
     batch, pieces, size = point.shape
     total = torch.zeros(point.shape, dtype=torch.float64, device="cpu")
-    step = max(1, WORDS_AT_ONCE // max(1, batch * pieces))
+    step = max(1, FEATURES_AT_ONCE // max(1, batch * pieces))
     for first in range(0, copies, step):
         m = min(step, copies - first)
         moved = point.unsqueeze(1).repeat(1, m, 1, 1)  # (batch, m, pieces, size)

@@ -1,4 +1,4 @@
-"""Asking a model: for whole texts, and for texts with words hidden."""
+"""Asking a model: for whole inputs, and for inputs with features hidden."""
 
 from __future__ import annotations
 
@@ -10,26 +10,24 @@ import numpy as np
 
 from ..core.classifiers import Classifier, Maskable
 from ..core.errors import ModelError
-from ..core.inputs import MASK_WORD, BoolArray, FloatArray, Hiding, IntArray, Text
+from ..core.inputs import BoolArray, FloatArray, Hiding, Input, IntArray
 from .cache import cached_answers
 from .call_counter import add_calls
 
-TEXTS_AT_ONCE = 2048
-"""How many hidden texts are held in memory at a time for models that read strings."""
+FEATURES_AT_ONCE = 2**20
+"""How many features the hidden inputs may have that are held at a time for models that read each:
+a word takes a hundred bytes and more."""
 
-SPELT_AT_ONCE = 2**20
-"""How many words these texts may have in all: a word takes a hundred bytes and more."""
+LEAST_FEATURES = 2**9
+"""Inputs count as this long at least: each takes some room of its own."""
 
 CELLS_AT_ONCE = 2**26
-"""How many flags (maskings times words) are held in memory at a time."""
+"""How many flags (maskings times features) are held in memory at a time."""
 
 Output = Literal["probability", "log_odds"]
 
-UNKNOWN = Text.of_words([MASK_WORD])
-"""What is read when nothing is left (SPEC 0.7)."""
 
-
-def probabilities(model: Classifier, inputs: Sequence[Text]) -> FloatArray:
+def probabilities(model: Classifier, inputs: Sequence[Input]) -> FloatArray:
     """The model's answers, checked for shape and sense; equal texts are asked once."""
     if not inputs:
         return np.zeros((0, len(model.labels)))
@@ -73,7 +71,7 @@ class LazyMasks:
 
 
 def masked_probabilities(
-    model: Classifier, inputs: Sequence[Text], shown: Sequence[Masks], how: Hiding
+    model: Classifier, inputs: Sequence[Input], shown: Sequence[Masks], how: Hiding
 ) -> list[FloatArray]:
     """Answers for every masking of every input; equal maskings are asked once.
 
@@ -112,7 +110,7 @@ def _blocks(shown: Sequence[Masks]) -> Iterator[list[tuple[int, slice]]]:
 
 
 def _asked(
-    model: Classifier, inputs: Sequence[Text], shown: Sequence[BoolArray], how: Hiding
+    model: Classifier, inputs: Sequence[Input], shown: Sequence[BoolArray], how: Hiding
 ) -> list[FloatArray]:
     distinct, inverse = zip(*(_distinct(masks) for masks in shown), strict=True)
     if isinstance(model, Maskable):
@@ -127,13 +125,13 @@ def _asked(
 
 
 def _read_each(
-    model: Classifier, inputs: Sequence[Text], shown: Sequence[BoolArray], how: Hiding
+    model: Classifier, inputs: Sequence[Input], shown: Sequence[BoolArray], how: Hiding
 ) -> list[FloatArray]:
     """The plain way, for any model: spell out each masking and have it read."""
     found: list[list[FloatArray]] = [[] for _ in inputs]
-    texts: list[Text] = []
+    texts: list[Input] = []
     owners: list[int] = []
-    words = 0
+    features = 0
 
     def ask() -> None:
         for owner, row in zip(owners, probabilities(model, texts), strict=True):
@@ -143,13 +141,12 @@ def _read_each(
 
     for i, (text, masks) in enumerate(zip(inputs, shown, strict=True)):
         for mask in masks:
-            hidden = text.keep(mask, how)
-            texts.append(hidden if hidden.text.strip() else UNKNOWN)
+            texts.append(text.keep(mask, how).readable())
             owners.append(i)
-            words += text.n_features
-            if len(texts) == TEXTS_AT_ONCE or words > SPELT_AT_ONCE:
+            features += max(text.n_features, LEAST_FEATURES)
+            if features >= FEATURES_AT_ONCE:
                 ask()
-                words = 0
+                features = 0
     if texts:
         ask()
     width = len(model.labels)

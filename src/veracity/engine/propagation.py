@@ -21,7 +21,7 @@ from torch.overrides import TorchFunctionMode
 
 from ..core.classifiers import Differentiable, Embedded
 from ..core.errors import ModelError
-from ..core.inputs import Text
+from ..core.inputs import Input
 from .batches import by_length
 from .call_counter import add_calls
 from .gradients import PathGradient, check_answers, chosen_output, evaluating, without_words
@@ -504,7 +504,7 @@ def followed(
 
 def in_batches(
     model: Differentiable,
-    inputs: Sequence[Text],
+    inputs: Sequence[Input],
     targets: Sequence[int],
     one_batch: Callable[[Embedded, Sequence[int]], tuple[Tensor, list[Tensor]]],
     passes: int,

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ..core.classifiers import Differentiable, Embedded
-from ..core.inputs import Text
+from ..core.inputs import Input
 from .gradients import PathGradient
 from .propagation import (
     BENT,
@@ -148,7 +148,7 @@ class Relevance(Propagation):
 
 
 def relevances(
-    model: Differentiable, inputs: Sequence[Text], targets: Sequence[int], layers: LayerRule
+    model: Differentiable, inputs: Sequence[Input], targets: Sequence[int], layers: LayerRule
 ) -> list[PathGradient]:
     """Embeddings and what to multiply them by to have their relevance for the target's logit."""
 

@@ -11,7 +11,7 @@ import numpy as np
 from ..core.attributions import Attribution
 from ..core.classifiers import Attentive, Classifier
 from ..core.explainers import Explainer
-from ..core.inputs import FloatArray, Text
+from ..core.inputs import FloatArray, Input
 from ..engine.call_counter import add_calls
 
 
@@ -52,10 +52,10 @@ class Attention(Explainer):
     def explain(
         self,
         model: Classifier,
-        inputs: Sequence[Text],
+        inputs: Sequence[Input],
         targets: Sequence[int],
         rngs: Sequence[np.random.Generator],
-    ) -> list[Attribution]:
+    ) -> list[Attribution[Input]]:
         weights = cast(Attentive, model).attention(inputs, self._way)
         add_calls(len(inputs))
         return [

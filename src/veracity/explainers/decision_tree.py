@@ -14,7 +14,7 @@ from ..core.classifiers import Classifier, Convolutional
 from ..core.errors import DataError, MissingExtra, PluginError
 from ..core.examples import Dataset
 from ..core.explainers import Explainer
-from ..core.inputs import BoolArray, FloatArray, IntArray, Text
+from ..core.inputs import BoolArray, FloatArray, Input, IntArray
 from ..data.splits import split
 from ..engine.hits import Hits, filter_hits
 
@@ -172,10 +172,10 @@ class DecisionTree(Explainer):
     def explain(
         self,
         model: Classifier,
-        inputs: Sequence[Text],
+        inputs: Sequence[Input],
         targets: Sequence[int],
         rngs: Sequence[np.random.Generator],
-    ) -> list[Attribution]:
+    ) -> list[Attribution[Input]]:
         if self.forest is None:
             raise PluginError(f"{self.spec} learns from training data: call fitted(model, train)")
         found = filter_hits(cast(Convolutional, model), inputs)
@@ -204,7 +204,7 @@ class _Answers:
         return found
 
 
-def _answers(model: Convolutional, inputs: Sequence[Text]) -> _Answers:
+def _answers(model: Convolutional, inputs: Sequence[Input]) -> _Answers:
     hits = filter_hits(model, inputs)
     values = rounded(np.array([h.values for h in hits]))
     return _Answers(values, np.array([h.logits for h in hits]))

@@ -12,7 +12,7 @@ import numpy as np
 from ..core.attributions import Attribution
 from ..core.classifiers import Classifier, Differentiable
 from ..core.explainers import Explainer
-from ..core.inputs import Text
+from ..core.inputs import ANY_KIND, Input
 
 WIDE_GAP = 1e-3
 
@@ -21,15 +21,16 @@ WIDE_GAP = 1e-3
 class DeepLift(Explainer):
     """Each word's share of the logit's difference from zero embeddings, by the rescale rule."""
 
+    takes: ClassVar[tuple[str, ...]] = ANY_KIND
     needs: ClassVar[type] = Differentiable
 
     def explain(
         self,
         model: Classifier,
-        inputs: Sequence[Text],
+        inputs: Sequence[Input],
         targets: Sequence[int],
         rngs: Sequence[np.random.Generator],
-    ) -> list[Attribution]:
+    ) -> list[Attribution[Input]]:
         # here and not above: it is built on torch, which lists of methods do not need
         from ..engine.differences import contributions
 
@@ -51,7 +52,7 @@ class DeepLift(Explainer):
         self._warn(found)
         return found
 
-    def _warn(self, found: Sequence[Attribution]) -> None:
+    def _warn(self, found: Sequence[Attribution[Input]]) -> None:
         """Says when a model has parts that no rule covers (SPEC 3.7)."""
         wide = sum(
             not a.notes["gap"] <= WIDE_GAP * max(1.0, abs(a.output_value - a.base_value))

@@ -11,7 +11,7 @@ import numpy as np
 from ..core.attributions import Attribution, Fragment, Kind, ranking
 from ..core.classifiers import Classifier, Convolutional
 from ..core.explainers import Explainer
-from ..core.inputs import FloatArray, Text
+from ..core.inputs import FloatArray, Input
 from ..core.plugins import Profiles
 from ..engine.hits import Hits, filter_hits
 
@@ -32,17 +32,17 @@ class GradCamText(Explainer):
     def explain(
         self,
         model: Classifier,
-        inputs: Sequence[Text],
+        inputs: Sequence[Input],
         targets: Sequence[int],
         rngs: Sequence[np.random.Generator],
-    ) -> list[Attribution]:
+    ) -> list[Attribution[Input]]:
         found = filter_hits(cast(Convolutional, model), inputs, targets)
         return [
             self._attribution(text, target, hits)
             for text, target, hits in zip(inputs, targets, found, strict=True)
         ]
 
-    def _attribution(self, text: Text, target: int, hits: Hits) -> Attribution:
+    def _attribution(self, text: Input, target: int, hits: Hits) -> Attribution[Input]:
         spans = sorted({hits.words(k) for k in range(len(hits.values))} - {()})
         scores = np.zeros(text.n_features)
         fragments: list[Fragment] = []

@@ -12,7 +12,7 @@ import numpy as np
 from ..core.attributions import Attribution
 from ..core.classifiers import Classifier, Differentiable
 from ..core.explainers import Explainer
-from ..core.inputs import FloatArray, Text
+from ..core.inputs import ANY_KIND, FloatArray, Input
 from ..core.plugins import Profiles
 from ..engine.gradients import Output, path_gradients
 
@@ -35,6 +35,7 @@ class IntegratedGradients(Explainer):
     they should add up to by no more than this share of it.
     """
 
+    takes: ClassVar[tuple[str, ...]] = ANY_KIND
     needs: ClassVar[type] = Differentiable
     largest: ClassVar[Mapping[str, int]] = {"steps": 100_000}
     profiles: ClassVar[Profiles] = {
@@ -56,10 +57,10 @@ class IntegratedGradients(Explainer):
     def explain(
         self,
         model: Classifier,
-        inputs: Sequence[Text],
+        inputs: Sequence[Input],
         targets: Sequence[int],
         rngs: Sequence[np.random.Generator],
-    ) -> list[Attribution]:
+    ) -> list[Attribution[Input]]:
         able = cast(Differentiable, model)
         walk = self._evenly if self.gap is None else self._where_needed
         found = [
@@ -82,7 +83,7 @@ class IntegratedGradients(Explainer):
         return found
 
     def _evenly(
-        self, model: Differentiable, inputs: Sequence[Text], targets: Sequence[int]
+        self, model: Differentiable, inputs: Sequence[Input], targets: Sequence[int]
     ) -> list[tuple[FloatArray, float, float, int]]:
         """Per text: scores, the outputs at both ends, the number of steps."""
         points, weights = quadrature(self.steps, self.rule)
@@ -100,7 +101,7 @@ class IntegratedGradients(Explainer):
         ]
 
     def _where_needed(
-        self, model: Differentiable, inputs: Sequence[Text], targets: Sequence[int]
+        self, model: Differentiable, inputs: Sequence[Input], targets: Sequence[int]
     ) -> list[tuple[FloatArray, float, float, int]]:
         """The same; each text has as many points as its own gap demands (Clenshaw & Curtis)."""
         assert self.gap is not None
@@ -129,7 +130,7 @@ class IntegratedGradients(Explainer):
     def _each(
         self,
         model: Differentiable,
-        inputs: Sequence[Text],
+        inputs: Sequence[Input],
         targets: Sequence[int],
         places: Sequence[int],
         points: FloatArray,
@@ -149,7 +150,7 @@ class IntegratedGradients(Explainer):
         ]
         return [rows[k : k + len(points)] for k in range(0, len(rows), len(points))]
 
-    def _warn(self, found: Sequence[Attribution]) -> None:
+    def _warn(self, found: Sequence[Attribution[Input]]) -> None:
         """Says when the sum misses what it should add up to (SPEC 3.4)."""
         share, least = (WIDE_GAP, ROUNDING) if self.gap is None else (self.gap, DIGITS)
         wide = sum(

@@ -13,7 +13,7 @@ import numpy as np
 from ..core.attributions import Attribution, distinct_words
 from ..core.classifiers import Classifier
 from ..core.explainers import Explainer
-from ..core.inputs import BoolArray, FloatArray, Hiding, IntArray, Text
+from ..core.inputs import ANY_KIND, BoolArray, FloatArray, Hiding, Input, IntArray
 from ..core.plugins import Profiles
 from ..engine.inference import LazyMasks, Output, masked_probabilities, value
 from ..engine.surrogates import (
@@ -46,6 +46,7 @@ class Lime(Explainer):
     and a smooth guess answers for the samples: for models that are slow or paid for.
     """
 
+    takes: ClassVar[tuple[str, ...]] = ANY_KIND
     profiles: ClassVar[Profiles] = {"paper": {"kernel": "paper"}}
     draws: ClassVar[bool] = True
     asks_by: ClassVar[tuple[str, ...]] = ("samples", "questions")
@@ -85,12 +86,12 @@ class Lime(Explainer):
     def explain(
         self,
         model: Classifier,
-        inputs: Sequence[Text],
+        inputs: Sequence[Input],
         targets: Sequence[int],
         rngs: Sequence[np.random.Generator],
-    ) -> list[Attribution]:
+    ) -> list[Attribution[Input]]:
         how = self.hiding or (Hiding.DELETE if self.bow else Hiding.MASK)
-        owners = [feature_of_word(t, self.bow) for t in inputs]
+        owners = [t.groups("types" if self.bow else "positions") for t in inputs]
         counts = [int(owner.max()) + 1 for owner in owners]
         check_features(self.spec, max(counts, default=0))
         draw = self._drawn if self.questions is None else self._guessed
@@ -191,14 +192,6 @@ class LocalFit:
     intercept: float
     r2: float
     stability: float
-
-
-def feature_of_word(text: Text, bow: bool) -> IntArray:
-    """Which feature each word belongs to: its distinct word, or its own position."""
-    if not bow:
-        return np.arange(text.n_features, dtype=np.int64)
-    places: dict[str, int] = {}
-    return np.array([places.setdefault(w, len(places)) for w in text.words], dtype=np.int64)
 
 
 def of_words(z: BoolArray, owner: IntArray) -> LazyMasks:

@@ -11,13 +11,14 @@ import numpy as np
 from ..core.attributions import Attribution
 from ..core.classifiers import Classifier, Differentiable
 from ..core.explainers import Explainer
-from ..core.inputs import Text
+from ..core.inputs import ANY_KIND, Input
 
 
 @dataclass(frozen=True)
 class Lrp(Explainer):
     """Layer-wise relevance: each layer shares the logit among its inputs by what they gave."""
 
+    takes: ClassVar[tuple[str, ...]] = ANY_KIND
     needs: ClassVar[type] = Differentiable
 
     rule: Literal["epsilon", "gamma", "z_plus"] = "epsilon"
@@ -35,10 +36,10 @@ class Lrp(Explainer):
     def explain(
         self,
         model: Classifier,
-        inputs: Sequence[Text],
+        inputs: Sequence[Input],
         targets: Sequence[int],
         rngs: Sequence[np.random.Generator],
-    ) -> list[Attribution]:
+    ) -> list[Attribution[Input]]:
         # here and not above: it is built on torch, which lists of methods do not need
         from ..engine.relevance import LayerRule, relevances
 

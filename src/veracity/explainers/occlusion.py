@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from ..core.attributions import Attribution
 from ..core.classifiers import Classifier
 from ..core.explainers import Explainer
-from ..core.inputs import Hiding, IntArray, Text
+from ..core.inputs import ANY_KIND, Hiding, Input, IntArray
 from ..engine.inference import LazyMasks, Output, masked_probabilities, value
 
 
@@ -23,6 +23,8 @@ class Occlusion(Explainer):
     one at a time, a word that stands twice may seem to weigh nothing.
     """
 
+    takes: ClassVar[tuple[str, ...]] = ANY_KIND
+
     hiding: Hiding = Hiding.DELETE
     output: Output = "probability"
     by: Literal["positions", "types"] = "positions"
@@ -33,11 +35,11 @@ class Occlusion(Explainer):
     def explain(
         self,
         model: Classifier,
-        inputs: Sequence[Text],
+        inputs: Sequence[Input],
         targets: Sequence[int],
         rngs: Sequence[np.random.Generator],
-    ) -> list[Attribution]:
-        groups = [self._groups(t) for t in inputs]
+    ) -> list[Attribution[Input]]:
+        groups = [t.groups(self.by) for t in inputs]
         found = []
         answers = masked_probabilities(model, inputs, list(map(all_but_one, groups)), self.hiding)
         for text, target, rows, group in zip(inputs, targets, answers, groups, strict=True):
@@ -45,12 +47,6 @@ class Occlusion(Explainer):
             scores = (whole - np.array(without))[group] / np.bincount(group)[group]
             found.append(Attribution(text, target, scores, output_value=float(whole)))
         return found
-
-    def _groups(self, text: Text) -> IntArray:
-        if self.by == "positions":
-            return np.arange(text.n_features)
-        places: dict[str, int] = {}
-        return np.array([places.setdefault(w, len(places)) for w in text.words], dtype=np.int64)
 
 
 def all_but_one(group: IntArray) -> LazyMasks:

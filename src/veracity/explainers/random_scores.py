@@ -11,13 +11,14 @@ import numpy as np
 from ..core.attributions import WIDTHS, Attribution, Fragment, Kind, Unit, spans_of, without_overlap
 from ..core.classifiers import Classifier
 from ..core.explainers import Explainer
-from ..core.inputs import Span, Text
+from ..core.inputs import ANY_KIND, Input, Span
 
 
 @dataclass(frozen=True)
 class RandomScores(Explainer):
     """Words, or n-grams, drawn at random for and against, whatever the text: the baseline."""
 
+    takes: ClassVar[tuple[str, ...]] = ANY_KIND
     baseline: ClassVar[bool] = True
     draws: ClassVar[bool] = True
 
@@ -34,22 +35,22 @@ class RandomScores(Explainer):
     def explain(
         self,
         model: Classifier,
-        inputs: Sequence[Text],
+        inputs: Sequence[Input],
         targets: Sequence[int],
         rngs: Sequence[np.random.Generator],
-    ) -> list[Attribution]:
+    ) -> list[Attribution[Input]]:
         draw = self._words if self.unit == "word" else self._ngrams
         return [
             draw(text, target, rng) for text, target, rng in zip(inputs, targets, rngs, strict=True)
         ]
 
-    def _words(self, text: Text, target: int, rng: np.random.Generator) -> Attribution:
+    def _words(self, text: Input, target: int, rng: np.random.Generator) -> Attribution[Input]:
         """Half of the words speak for the target, so that both sides have m of 2m words."""
         n = text.n_features
         supports = rng.permutation(n) < (n + 1) // 2
         return Attribution(text, target, np.abs(rng.normal(size=n)) * np.where(supports, 1.0, -1.0))
 
-    def _ngrams(self, text: Text, target: int, rng: np.random.Generator) -> Attribution:
+    def _ngrams(self, text: Input, target: int, rng: np.random.Generator) -> Attribution[Input]:
         n = text.n_features
         scores = np.zeros(n)
         fragments: list[Fragment] = []

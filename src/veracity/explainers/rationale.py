@@ -11,7 +11,7 @@ import numpy as np
 from ..core.attributions import Attribution
 from ..core.classifiers import Classifier, Selective
 from ..core.explainers import Explainer
-from ..core.inputs import Text
+from ..core.inputs import Input
 from ..engine.call_counter import add_calls
 
 
@@ -29,10 +29,10 @@ class Rationale(Explainer):
     def explain(
         self,
         model: Classifier,
-        inputs: Sequence[Text],
+        inputs: Sequence[Input],
         targets: Sequence[int],
         rngs: Sequence[np.random.Generator],
-    ) -> list[Attribution]:
+    ) -> list[Attribution[Input]]:
         gates = cast(Selective, model).rationale(inputs)
         add_calls(len(inputs))
         return [

@@ -11,7 +11,7 @@ import numpy as np
 from ..core.attributions import Attribution
 from ..core.classifiers import Classifier
 from ..core.explainers import Explainer
-from ..core.inputs import BoolArray, FloatArray, Hiding, IntArray, Text
+from ..core.inputs import ANY_KIND, BoolArray, FloatArray, Hiding, Input, IntArray
 from ..engine.inference import LazyMasks, Masks, masked_probabilities
 
 Asking = Generator[Masks, FloatArray, IntArray]
@@ -28,6 +28,7 @@ class Search(Explainer):
     beam search of longer ones. It looks for what erasure rewards, so it is a ceiling, no method.
     """
 
+    takes: ClassVar[tuple[str, ...]] = ANY_KIND
     ceiling: ClassVar[bool] = True
     largest: ClassVar[Mapping[str, int]] = {"beam": 1000}
 
@@ -55,16 +56,16 @@ class Search(Explainer):
     def explain(
         self,
         model: Classifier,
-        inputs: Sequence[Text],
+        inputs: Sequence[Input],
         targets: Sequence[int],
         rngs: Sequence[np.random.Generator],
-    ) -> list[Attribution]:
+    ) -> list[Attribution[Input]]:
         searches = [
             best_order(n) if n <= self.exact else self._beam(n)
             for n in (text.n_features for text in inputs)
         ]
         masks = {i: next(search) for i, search in enumerate(searches)}
-        found: list[Attribution | None] = [None] * len(inputs)
+        found: list[Attribution[Input] | None] = [None] * len(inputs)
         while masks:  # all texts go step by step together, so that batches are full
             asked = list(masks)
             answers = masked_probabilities(

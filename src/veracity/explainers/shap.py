@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import comb
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self, cast
 
 import numpy as np
 
@@ -17,10 +17,10 @@ from ..core.classifiers import Classifier
 from ..core.errors import DataError, PluginError
 from ..core.examples import Dataset
 from ..core.explainers import Explainer
-from ..core.inputs import PAD_WORD, BoolArray, FloatArray, Hiding, IntArray, Text
+from ..core.inputs import ANY_KIND, PAD_WORD, BoolArray, FloatArray, Hiding, Input, IntArray, Text
 from ..core.plugins import Profiles
 from ..engine.inference import (
-    SPELT_AT_ONCE,
+    FEATURES_AT_ONCE,
     LazyMasks,
     Masks,
     Output,
@@ -62,6 +62,7 @@ class Shap(Explainer):
     place in training texts, so many of them, and the answers are averaged.
     """
 
+    takes: ClassVar[tuple[str, ...]] = ANY_KIND
     profiles: ClassVar[Profiles] = {"released": {"background": 50}}
     draws: ClassVar[bool] = True
     asks_by: ClassVar[tuple[str, ...]] = ("samples",)
@@ -77,6 +78,11 @@ class Shap(Explainer):
     @property
     def stream(self) -> str:
         return QUESTIONS if self.form == "gaussian" else self.spec
+
+    def unfit(self, kind: str) -> str:
+        """Only of texts is it known what stands in the place of another."""
+        other = self.background and kind != Text.kind
+        return f"with a background takes texts only, not {kind}" if other else super().unfit(kind)
 
     @property
     def learns(self) -> bool:
@@ -113,12 +119,12 @@ class Shap(Explainer):
     def explain(
         self,
         model: Classifier,
-        inputs: Sequence[Text],
+        inputs: Sequence[Input],
         targets: Sequence[int],
         rngs: Sequence[np.random.Generator],
-    ) -> list[Attribution]:
+    ) -> list[Attribution[Input]]:
         plans = [self._plan(text.n_features, rng) for text, rng in zip(inputs, rngs, strict=True)]
-        found: list[Attribution | None] = [None] * len(inputs)
+        found: list[Attribution[Input] | None] = [None] * len(inputs)
         answers: list[FloatArray] = [np.zeros((0, len(model.labels)))] * len(inputs)
         asked = [0] * len(inputs)
         todo = list(range(len(inputs)))
@@ -147,7 +153,7 @@ class Shap(Explainer):
         self._warn(attributions)
         return attributions
 
-    def _warn(self, found: Sequence[Attribution]) -> None:
+    def _warn(self, found: Sequence[Attribution[Input]]) -> None:
         """Says when asking ended at `samples` and not at the error that was wanted."""
         if self.error is None:
             return
@@ -162,17 +168,18 @@ class Shap(Explainer):
             )
 
     def _ask(
-        self, model: Classifier, inputs: Sequence[Text], shown: Sequence[Masks]
+        self, model: Classifier, inputs: Sequence[Input], shown: Sequence[Masks]
     ) -> list[FloatArray]:
         if not self.background:
             return masked_probabilities(model, inputs, shown, self.hiding)
         found = []
         for text, masks in zip(inputs, shown, strict=True):
-            size = max(1, SPELT_AT_ONCE // (text.n_features * len(self.others)))
+            size = max(1, FEATURES_AT_ONCE // (text.n_features * len(self.others)))
             parts = []
             for start in range(0, masks.shape[0], size):
                 some = masks[start : start + size]
-                mixed = [mixture(text, mask, other) for mask in some for other in self.others]
+                words = cast(Text, text)
+                mixed = [mixture(words, mask, other) for mask in some for other in self.others]
                 answers = probabilities(model, mixed)
                 parts.append(answers.reshape(len(some), len(self.others), -1).mean(axis=1))
             found.append(np.concatenate(parts))

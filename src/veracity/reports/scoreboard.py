@@ -80,7 +80,7 @@ def against_chance(entry: Entry) -> str:
     if entry.better_than_chance is not False or not entry.n:
         return ""
     if not entry.could_beat_chance:
-        return "too few texts"
+        return "too few texts" if entry.off_chance else "as chance in every text"
     below = entry.p_chance is not None and entry.p_chance < LEVEL
     return "below chance" if below else "not shown to beat chance"
 

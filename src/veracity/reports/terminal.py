@@ -81,11 +81,16 @@ def _shade(strength: float) -> Style:
     return Style(color=ink, bgcolor=Color.from_rgb(*mixed), bold=abs(strength) > 0.6)
 
 
-SIGN_OF = {"not shown to beat chance": "≈", "below chance": "▽", "too few texts": "?"}
+SIGN_OF = {
+    "not shown to beat chance": "≈",
+    "below chance": "▽",
+    "too few texts": "?",
+    "as chance in every text": "=",
+}
 
 KEY = (
     "* best   ~ not told apart from the best   ≈ not shown to beat chance   ▽ below it   "
-    "? too few texts to tell"
+    "= as chance in every text   ? too few texts to tell"
 )
 
 

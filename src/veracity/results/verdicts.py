@@ -131,14 +131,20 @@ def _distinct(tests: Sequence[Standing]) -> list[Standing]:
     """Ways of hiding that a model reads alike are one test, not two that agree."""
     alike: dict[object, list[Standing]] = {}
     for s in tests:
-        figures = tuple((e.method, e.mean, e.n) for e in s.entries)
+        figures = tuple((e.method, round(e.mean, 3), e.n) for e in sorted(s.entries, key=_method))
         alike.setdefault((s.name, figures if s.where else s.metric), []).append(s)
-    return [
-        same[0]
-        if len(same) == 1
-        else replace(same[0], where=f"{' or '.join(s.where for s in same)}, the same to this model")
-        for same in alike.values()
-    ]
+    return [same[0] if len(same) == 1 else _joined(same) for same in alike.values()]
+
+
+def _method(entry: Entry) -> str:
+    return entry.method
+
+
+def _joined(same: Sequence[Standing]) -> Standing:
+    """Tests with the same figures as one."""
+    exact = len({tuple(e.mean for e in sorted(s.entries, key=_method)) for s in same}) == 1
+    ways = " or ".join(s.where for s in same)
+    return replace(same[0], where=f"{ways}, {'' if exact else 'nearly '}the same to this model")
 
 
 def able(s: Standing) -> set[str]:

@@ -14,7 +14,6 @@ import numpy as np
 from ...core.errors import MissingExtra, ModelError
 from ...core.foreign import answering
 from ...core.inputs import BoolArray, FloatArray, Hiding, Text
-from ...engine.inference import UNKNOWN
 from .callables import checked_labels, checked_probabilities
 
 SUFFIXES = (".pkl", ".pickle", ".joblib")
@@ -88,8 +87,8 @@ class CountingClassifier(SklearnClassifier):
         for text, masks in zip(inputs, shown, strict=True):
             counts = self._counts(text, masks, how)
             if counts is None:
-                hidden = [text.keep(mask, how) for mask in masks]
-                found.append(self.probabilities([t if t.text.strip() else UNKNOWN for t in hidden]))
+                hidden = [text.keep(mask, how).readable() for mask in masks]
+                found.append(self.probabilities(hidden))
             else:
                 rest, weighed = _after_counting(self.pipeline), self._weighed(counts)
                 found.append(self._answer(partial(rest.predict_proba, weighed), len(masks)))

@@ -85,7 +85,7 @@ Job = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
-class Dutrust(Recipe):
+class DutrustRecipe(Recipe):
     """Twins and human rationales: robust models, faithful and plausible explanations?"""
 
     title: ClassVar[str] = "Trustworthiness: robust models, faithful and plausible explanations?"
@@ -452,7 +452,7 @@ def _rows(run: Run, examples: Sequence[str]) -> dict[str, dict[str, list[float |
 
 
 def _findings(
-    recipe: Dutrust,
+    recipe: DutrustRecipe,
     scale: str,
     given: Path | None,
     sizes: Mapping[str, Any],
