@@ -201,11 +201,11 @@ def choices(hint: Any) -> str:
         if typing.get_origin(part) is typing.Literal:
             words += [str(word) for word in typing.get_args(part)]
         elif isinstance(part, EnumMeta):
-            words += [str(member.value) for member in part]
+            words += [str(member) for member in typing.cast(Any, part)]
     return "" if not words else "One of " + ", ".join(f"`{word}`" for word in words) + "."
 
 
-def descriptions(cls: type) -> dict[str, str]:
+def descriptions(cls: Any) -> dict[str, str]:
     """The strings that stand under the fields of a class and of those it derives from."""
     found: dict[str, str] = {}
     for base in reversed(cls.__mro__):

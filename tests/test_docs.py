@@ -55,11 +55,11 @@ def lines(document: str) -> list[str]:
     return [line for block in blocks(document, "sh") for line in block.strip().splitlines()]
 
 
-def do(commands: list[str], place: Path, **environment: str) -> str:
+def do(commands: list[str], place: Path) -> str:
     """What the commands of a page say; each must end well."""
     said = ""
     for line in commands:
-        done = run_command(*shlex.split(line)[1:], cwd=place, **environment)
+        done = run_command(*shlex.split(line)[1:], cwd=place)
         assert done.returncode == 0, (line, done.stderr)
         said += done.stdout
     return said
