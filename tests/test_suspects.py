@@ -719,3 +719,48 @@ def test_the_name_of_a_label_fails_no_build(reviews: Dataset) -> None:
     own = replace(found, found=(replace(found.found[0], names_label=True), *found.found[1:]))
     assert CUE in found.alarms and CUE not in own.alarms
     assert f"{CUE} for positive" in own.limits
+
+
+def test_a_sign_that_decides_is_told_though_labels_do_not_follow_it(
+    reviews: Dataset, tmp_path: Path
+) -> None:
+    """A model that answers by the last sign alone was cleared by texts whose labels do not."""
+    marked = replace(
+        reviews,
+        examples=tuple(
+            replace(e, input=read_text(e.input.text.rstrip(" .!?") + (" !" if i % 3 else " .")))
+            for i, e in enumerate(reviews)
+        ),
+    )
+
+    def by_sign(texts: Sequence[str]) -> list[list[float]]:
+        return [[0.1, 0.9] if t.endswith("!") else [0.8, 0.2] for t in texts]
+
+    found = suspects(CallableClassifier(by_sign, reviews.labels), marked, vectors="glove")
+    assert not found.found and "!" in found.alarms
+    assert "what the labels of these texts do not follow (! (" in found.limits
+    assert Suspects.read(found.write(tmp_path / "suspects.json")) == found
+
+
+def test_a_model_whose_labels_are_turned_is_not_cleared(reviews: Dataset) -> None:
+    turned = sentiment()
+    turned.weights = {word: -weight for word, weight in turned.weights.items()}
+    found = suspects(turned, reviews, vectors="glove")
+    assert not found.can_clear and "in another order" in found.limits
+    assert suspects(sentiment(), reviews, vectors="glove").can_clear
+
+
+def test_a_label_copied_into_the_texts_fails_a_build(reviews: Dataset) -> None:
+    """Its name was taken for what the subject is called."""
+    leaked = replace(
+        reviews,
+        examples=tuple(
+            replace(e, input=read_text(f"{e.input.text} {reviews.labels[e.label]} film"))
+            if i % 2
+            else e
+            for i, e in enumerate(reviews)
+        ),
+    )
+    found = suspects(sentiment(positive=3.0, negative=-3.0), leaked, vectors="glove")
+    assert "positive" in found.alarms
+    assert "Look whether labels were copied into the texts" in found.limits

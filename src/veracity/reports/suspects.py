@@ -38,7 +38,7 @@ def suspects_page(found: Suspects) -> str:
         scripts=(),
         filters={"p_value": p_value, "sentence": sentence},
         found=found,
-        leaders=[_leader(s) for s in (*found.found, *found.others)],
+        leaders=[_leader(s) for s in (*found.found, *found.unfollowed, *found.others)],
         plot=_plot(found),
     )
 
@@ -81,7 +81,7 @@ def print_suspects(console: Console, found: Suspects) -> None:
     wide = console.width >= WIDE
     for heading in ("texts", "weight", "expected", "score", "p", *WHEN_WIDE * wide):
         table.add_column(heading, justify="right", no_wrap=True)
-    for mark, some in (("!", found.found), ("", found.others)):
+    for mark, some in (("!", found.found), ("?", found.unfollowed), ("", found.others)):
         for s in some:
             row: list[str | Line] = [
                 Line(mark, style="bold red"),
@@ -103,9 +103,7 @@ def print_suspects(console: Console, found: Suspects) -> None:
         )
         console.print(Line(said + "should these decide?"))
     else:
-        console.print(
-            Line(f"None of {found.n_candidates:,} looks weighs more than chance explains.")
-        )
+        console.print(Line(f"{found.nothing}."))
     if found.limits:
         console.print(Line(f"{found.limits}.", style="bold"))
 

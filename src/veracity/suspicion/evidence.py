@@ -38,7 +38,7 @@ class RankedCandidate:
 
     @property
     def positive(self) -> bool:
-        return bool(self.scores.scores[self.candidate] > 0)
+        return bool(self.scores.weight_excess[self.candidate] > 0)
 
 
 @dataclass(frozen=True, kw_only=True)

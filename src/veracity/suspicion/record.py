@@ -35,6 +35,10 @@ have .85 to 1 of theirs in the packaged ones, German .4 and French .6."""
 MANY_WORDS = 10
 """So many suspected words with a meaning are the words of a subject rather than planted ones."""
 
+NEARLY_ALWAYS, HARDLY = 0.95, 0.25
+"""A label's name that tells it so often, and whose neighbours warrant so little of its weight, was
+probably copied into the texts."""
+
 WEAK_CUE, STRONG_CUE = 0.3, 0.5
 """Scores: texts too few for the first find only what is plain, and for the second hardly anything,
 so that nothing found says nothing."""
@@ -129,6 +133,19 @@ class Suspect:
     """Whether it means nearly what the name of its label says."""
 
     @property
+    def copied(self) -> bool:
+        """Whether it names its label as no word of a subject would: alone, and nearly always."""
+        alone = abs(self.expected) < HARDLY * abs(self.weight)
+        return self.names_label and alone and self.labelled >= NEARLY_ALWAYS
+
+    @property
+    def moves(self) -> str:
+        """What happens to answers without it, or with it."""
+        effect = max(self.taken_out, self.put_in, key=lambda e: e.flipped if e.texts else -1.0)
+        how = "taken out of" if effect is self.taken_out else "put into"
+        return f"{self.name} ({self.kind}): {how} {effect.texts} texts, {effect.flipped:.0%}"
+
+    @property
     def side(self) -> str:
         """Which way it speaks: with more than two labels it may tell what a text is not."""
         return "for" if self.weight >= 0 else "against"
@@ -168,19 +185,26 @@ class Suspects:
     """The label that every text is given, if one is."""
     redundant: bool = False
     """Whether words that tell the same hid one another from the method."""
+    unfollowed: tuple[Suspect, ...] = ()
+    """Signs and ways of writing that answers hang on, though the labels do not follow them."""
+    fault: str = ""
+    """What is wrong with the model itself, so that finding nothing says nothing; else empty."""
 
     @property
     def meaningful(self) -> tuple[Suspect, ...]:
         """Suspected words that are the subject's own: whose meaning the vectors know, where they
         are too many to be planted, or that mean what their label's name says."""
         known = tuple(s for s in self.found if s.neighbours)
-        return known if len(known) >= MANY_WORDS else tuple(s for s in self.found if s.names_label)
+        if len(known) >= MANY_WORDS:
+            return known
+        return tuple(s for s in self.found if s.names_label and not s.copied)
 
     @property
     def alarms(self) -> list[str]:
         """What a build should fail for."""
         length = ["length"] if self.length_auc >= BY_LENGTH else []
-        return [s.name for s in self.found if s not in self.meaningful] + length
+        found = [s.name for s in self.found if s not in self.meaningful]
+        return [*found, *(s.name for s in self.unfollowed), *length]
 
     @property
     def judges_words(self) -> bool:
@@ -196,8 +220,8 @@ class Suspects:
         if 0 < len(self.meaningful) < MANY_WORDS:
             own = ", ".join(f"{s.name} for {s.label}" for s in self.meaningful)
             subject = (
-                f"A model should go by what the name of a label says ({own}): --fail does not "
-                "count that"
+                f"These name their labels ({own}): right where they are the subject, a leak where "
+                "labels were copied into the texts. --fail does not count them"
             )
         elif self.meaningful:
             subject = (
@@ -206,6 +230,15 @@ class Suspects:
                 "should weigh cannot be told. Look first at what is no word of the subject; --fail "
                 "counts only that"
             )
+        copied = ", ".join(s.name for s in self.found if s.copied)
+        if copied:
+            copied = f"Look whether labels were copied into the texts: {copied}"
+        unfollowed = "; ".join(s.moves for s in self.unfollowed)
+        if unfollowed:
+            unfollowed = (
+                "Answers hang on what means nothing and what the labels of these texts do not "
+                f"follow ({unfollowed} of the answers change)"
+            )
         same = ""
         if self.single_answer:
             same = (
@@ -213,13 +246,23 @@ class Suspects:
                 "here may change others. Bring texts that are answered otherwise"
             )
         length = length[:1].upper() + length[1:]
-        limits = (same, subject, blind, self.remark, self.detection_limit, length)
-        return ". ".join(limit for limit in limits if limit)
+        fault = "" if self.single_answer or not self.fault else f"Of the model itself: {self.fault}"
+        limits = (fault, same, unfollowed, copied, subject, blind, self.remark)
+        return ". ".join(limit for limit in (*limits, self.detection_limit, length) if limit)
+
+    @property
+    def nothing(self) -> str:
+        """What it means that nothing was found."""
+        return (
+            f"None of {self.n_candidates:,} looks weighs more than its meaning warrants and tells "
+            "the labels of these texts, both beyond chance"
+        )
 
     @property
     def can_clear(self) -> bool:
         """Whether finding nothing says anything: a strong cue would have been found."""
-        return self.threshold <= STRONG_CUE and not self.single_answer and not self.redundant
+        blind = self.single_answer or self.redundant or self.fault
+        return self.threshold <= STRONG_CUE and not blind
 
     def to_dict(self) -> dict[str, Any]:
         """All of it under the keys of the file."""
@@ -238,7 +281,7 @@ class Suspects:
         with reading(path, expected=expected, remedy="Run it again"):
             content = read_json(path)
             check_format(content, FORMAT, path)
-            for part in ("found", "others"):
+            for part in ("found", "others", "unfollowed"):
                 if isinstance(content.get(part), list):
                     content[part] = [_renamed(suspect) for suspect in content[part]]
             del content["format"]
@@ -246,16 +289,14 @@ class Suspects:
             return read
 
     def __str__(self) -> str:
-        nothing = (
-            f"{self.model}: nothing weighs more than it should among {self.n_candidates:,} looks"
-        )
         found = [
             f"{self.model}: {s.kind} {s.name!r} speaks {s.side} {s.label} in {s.consistent:.0%} of "
             f"its places ({s.texts} texts); weight {s.weight:+.3g}, expected {s.expected:+.3g}, "
             f"p {s.p_value:.2g} after {self.n_candidates:,} looks"
             for s in self.found
         ]
-        return "\n".join([*(found or [nothing]), *([self.limits] if self.limits else [])])
+        nothing = [f"{self.model}: {self.nothing}"]
+        return "\n".join([*(found or nothing), *([self.limits] if self.limits else [])])
 
 
 def uncovered(vectors: str, coverage: float) -> str:
