@@ -154,7 +154,7 @@ def test_a_planted_cue_is_found_as_the_chapter_says(
 ) -> None:
     do(lines("docs/how-to/planted-cues.md"), tmp_path)
     found = Run.open(tmp_path / "run")
-    assert found.asked["reliance"]["model"]["forced"]
+    assert found.config.reliance["model"].forced
     (exposed,) = [s for s in standings(found) if (s.metric, s.name) == ("exposure", "seen")]
     seen = {e.method: e.mean for e in exposed.entries}
     assert seen["occlusion"] > 0.9 > 0.5 > seen["random_scores"]

@@ -167,7 +167,7 @@ def test_without_pairs_there_is_nothing_to_compare(bag: WordWeights, tmp_path: P
     with pytest.raises(DataError, match=r"consistency compares texts with their adversarial twins"):
         audit(bag, data, "occlusion", "consistency, erasure", out=tmp_path / "r")
     everything = audit(bag, data, "occlusion", out=tmp_path / "all")
-    assert "consistency" not in everything.run.asked["metrics"]
+    assert "consistency" not in everything.run.config.metrics
     pairs = data_of(("a", "a great film", None), ("b", "a dull film", "a"), ("c", "great", "a"))
     for twins, asked in (
         (("b",), {"movement"}),
@@ -176,7 +176,7 @@ def test_without_pairs_there_is_nothing_to_compare(bag: WordWeights, tmp_path: P
     ):
         part = replace(pairs, examples=tuple(e for e in pairs if e.id in ("a", *twins)))
         everything = audit(bag, part, "occlusion", out=tmp_path / "".join(twins), extras=False)
-        found = everything.run.asked["metrics"].keys()
+        found = everything.run.config.metrics.keys()
         assert found & {"consistency", "movement"} == asked
 
 
@@ -944,12 +944,8 @@ def test_pairs_with_one_wrong_answer_come_first(evil_run: Run) -> None:
     assert second.original.top_words == ("great",)
     assert second.original.explained == "good"
     assert "dull" in first.left and "great" in first.entered
-    one = {e.id: e for e in evil_run.examples()}
     stored = evil_run.attributions("m", "occlusion")
-    explained = [
-        Attribution(one[i].input, stored[i]["target"], stored[i]["scores"]) for i in ("o2", "t2")
-    ]
-    assert first.map == Consistency().compared(*explained)["map"]
+    assert first.map == Consistency().compared(stored["o2"], stored["t2"])["map"]
     assert np.isnan(second.map)
     assert found.mean_map == first.map
     assert found.one_wrong == 1
@@ -1022,7 +1018,7 @@ def test_the_chapter_on_twins_runs(
     assert "('hard'" in said
     assert "umm" in (tmp_path / "run" / "pairs.html").read_text("utf-8")
     found = Run.open(tmp_path / "run")
-    assert {"consistency", "rationale_match", "deletion"} <= found.asked["metrics"].keys()
+    assert {"consistency", "rationale_match", "deletion"} <= found.config.metrics.keys()
 
 
 # ---- training on twins ----------------------------------------------------------------------

@@ -249,6 +249,7 @@ def tell_audit(
     from ..results.sampling import noise, own_errors
 
     if as_json:
+        plan, partial = result.run.config.plan, result.run.partial
         print_json(
             {
                 "run": str(result.folder),
@@ -261,8 +262,8 @@ def tell_audit(
                 "noise": [_noise_json(n) for n in noise(result.run)],
                 "own_errors": [asdict(e) for e in own_errors(result.run)],
                 "models": {m: s.get("", {}) for m, s in result.run.summaries().items()},
-                "plan": result.run.asked.get("plan"),
-                "partial": result.run.partial,
+                "plan": plan and asdict(plan),
+                "partial": partial and asdict(partial),
                 "computed": result.computed,
                 "reused": result.reused,
                 "failures": failures or [],

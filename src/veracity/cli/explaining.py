@@ -151,7 +151,7 @@ def _explained_to(
     """Explanations as JSON lines; what was written before a kill is not asked again."""
     import hashlib
 
-    from ..auditing.audit import known_answers
+    from ..auditing.request import known_answers
     from ..results.lines import ResumableLines
 
     texts = hashlib.sha256(repr([(name, t.text, t.spans) for name, t in inputs]).encode())

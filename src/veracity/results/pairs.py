@@ -128,11 +128,8 @@ def pairs_of(run: Run, model: str, method: str, *, measure: Consistency | None =
         if name not in known:
             raise PluginError(f"no {kind} {name!r} in {run.folder}: {nearest(name, known)}")
     examples = {e.id: e for e in run.examples()}
-    data = Dataset(run.asked["dataset"]["name"], run.labels, tuple(examples.values()))
-    found = {
-        i: Attribution(examples[i].input, row["target"], row["scores"], method=method)
-        for i, row in run.attributions(model, method).items()
-    }
+    data = Dataset(run.config.dataset.name, run.labels, tuple(examples.values()))
+    found = run.attributions(model, method)
     answers = run.predictions(model)
     missing = [e.id for pair in data.pairs for e in pair if e.id not in found]
     if missing:
@@ -146,10 +143,10 @@ def pairs_of(run: Run, model: str, method: str, *, measure: Consistency | None =
 def telling_method(run: Run, model: str, said: Sequence[Verdict]) -> str:
     """The method to show pairs by where nobody chose one: what the run's verdicts recommend first,
     or else the first that looks at the model at all."""
-    unable = {s["explainer"] for s in run.asked["skipped"] if s["model"] == model}
+    unable = {s.explainer for s in run.config.skipped if s.model == model}
     able = [e for e in run.explainers if e not in unable]
     advised = [v.use for v in said]
-    informed = [e for e in able if not run.asked["explainers"][e].get("baseline")]
+    informed = [e for e in able if e not in run.config.baselines]
     return next(name for name in (*advised, *informed, *able) if name in able)
 
 

@@ -138,7 +138,7 @@ def robustness_of(run: Run, model: str) -> Robustness:
             f"{run.folder} holds no answer of {model} to {missing[0]!r} and {len(missing) - 1} "
             "others. Give the same command again"
         )
-    data = Dataset(run.asked["dataset"]["name"], run.labels, tuple(examples))
+    data = Dataset(run.config.dataset.name, run.labels, tuple(examples))
     return robustness(data, np.array([answers[e.id] for e in examples]))
 
 
