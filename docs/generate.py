@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import inspect
+import json
 import re
 import tempfile
 import textwrap
@@ -301,7 +302,7 @@ COLUMNS = {
     "ends": "where each word ends",
     "label": "the number of the given label",
     "facts": "what else is known, as JSON",
-    "truths": "kinds of truth and their masks, as JSON",
+    "truths": "kinds of truth, how many words, and their masks, eight words a byte",
     "partner": "of a twin, its original",
     "probabilities": "one per label",
     "target": "the number of the explained label",
@@ -327,7 +328,6 @@ def run_page() -> str:
     import pyarrow.parquet as pq
 
     import veracity
-    from veracity.results.run import FORMAT
 
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "run"
@@ -339,13 +339,14 @@ def run_page() -> str:
         veracity.audit(
             model, veracity.load_data(rows), ["occlusion"], metrics=["erasure"], out=folder
         )
+        version = json.loads((folder / "run.json").read_text("utf-8"))["format"]
         tables = []
         for what in ("examples", "predictions", "attributions", "scores"):
             first = next(iter(sorted(folder.glob(f"{what}*/**/*.parquet"))), None)
             schema = pq.read_schema(first or folder / f"{what}.parquet")
             named = [(f"`{f.name}`", f"`{f.type}`", COLUMNS.get(f.name, "")) for f in schema]
             tables.append(f"## {what}\n\n" + table(("column", "type", "what it is"), named))
-    files = [(f"`{name}`", about.format(format=FORMAT)) for name, about in FILES.items()]
+    files = [(f"`{name}`", about.format(format=version)) for name, about in FILES.items()]
     return RUN.format(
         made=MADE, files=table(("file", "what it holds"), files), tables="\n\n".join(tables)
     )
