@@ -170,8 +170,7 @@ def test_pairs_are_made_as_the_chapter_says(tmp_path: Path) -> None:
     assert "twins.jsonl: 0 errors, 1 warnings" in said
     assert (tmp_path / "pairs" / "1-types.csv").exists()
     chapter = (ROOT / "docs/how-to/pairs.md").read_text("utf-8")
-    from veracity.changes import changes
-    from veracity.changes._attack import Attack
+    from veracity.changes import Attack, changes
     from veracity.data.formats import formats
 
     attacks = [n for n in changes.names() if issubclass(changes.get(n), Attack)]

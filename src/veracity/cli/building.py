@@ -91,7 +91,7 @@ def ratings(folder: Folder, number: Round = 1, as_json: Json = False) -> None:
         _tell(found, None, "nothing is left to rate: go on with data build assemble", as_json)
         return
     hint = "rate, then: data build judge" + (f" --round {number}" if number > 1 else "")
-    _tell(found, folder / RATED.in_turn(number), hint, as_json)
+    _tell(found, folder / RATED.in_round(number), hint, as_json)
 
 
 def judge(folder: Folder, number: Round = 1, as_json: Json = False) -> None:
@@ -100,11 +100,11 @@ def judge(folder: Folder, number: Round = 1, as_json: Json = False) -> None:
     from ..studies.construction import judge as judged
 
     found = judged(folder, turn=number)
-    again = folder / MARKED.in_turn(number + 1)
+    again = folder / MARKED.in_round(number + 1)
     hint = "then: data build assemble"
     if found["rejected"]:
         hint = f"mend {again}, then: data build ratings --round {number + 1}"
-    _tell(found, folder / KEPT.in_turn(number), hint, as_json)
+    _tell(found, folder / KEPT.in_round(number), hint, as_json)
 
 
 def assemble(

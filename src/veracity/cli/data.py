@@ -111,7 +111,7 @@ def attack(
     from collections import Counter
 
     from ..changes import attacked
-    from ..changes._attack import PATTERN
+    from ..core.changes import PATTERN
     from ..data.records import write_records
     from ..data.splits import sampled
 

@@ -88,8 +88,8 @@ def robustness(
     write_robustness(found, folder / FILE)
     pages = write_pair_pages(run, method=run.explainers[0])
     if as_json:
-        told = {name: one.told() for name, one in found.items()}
-        print_json({"run": str(folder), "pages": [str(p) for p in pages], "models": told})
+        by_model = {name: one.to_dict() for name, one in found.items()}
+        print_json({"run": str(folder), "pages": [str(p) for p in pages], "models": by_model})
         return
     console = stdout()
     print_robustness(console, found)

@@ -18,7 +18,7 @@ from .run import Run
 from .verdicts import Verdict
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Side:
     """One text of a pair with its explanation."""
 
@@ -43,7 +43,7 @@ class Side:
         return tuple(self.input.words[i] for i in self.top)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Pair:
     """A text and its twin, and what changed from one to the other."""
 
@@ -169,29 +169,31 @@ def compared(
 
     def side(example: Example) -> Side:
         one = found[example.id]
+        marked = example.truths.get("rationale", ())
         return Side(
-            example.id,
-            example.input,
-            tuple(one.scores.tolist()),
-            by.top(one),
-            tuple(
-                tuple(np.flatnonzero(mask).tolist()) for mask in example.truths.get("rationale", ())
-            ),
-            data.labels[example.label],
-            data.labels[int(np.argmax(answers[example.id]))],
-            data.labels[one.target],
+            id=example.id,
+            input=example.input,
+            scores=tuple(one.scores.tolist()),
+            top=by.top(one),
+            rationales=tuple(tuple(np.flatnonzero(mask).tolist()) for mask in marked),
+            label=data.labels[example.label],
+            answer=data.labels[int(np.argmax(answers[example.id]))],
+            explained=data.labels[one.target],
         )
 
     pairs = []
     for original, twin in data.pairs:
         one, other = side(original), side(twin)
         explained = found[original.id], found[twin.id]
+        entered, left, shared = moved(one.top_words, other.top_words)
         pair = Pair(
-            one,
-            other,
-            twin.facts.get("adv_type", ""),
-            by.compared(*explained)["map"] if by.asks(original, twin) else float("nan"),
-            *moved(one.top_words, other.top_words),
+            original=one,
+            twin=other,
+            attack=twin.facts.get("adv_type", ""),
+            map=by.compared(*explained)["map"] if by.asks(original, twin) else float("nan"),
+            entered=entered,
+            left=left,
+            shared=shared,
         )
         if pair.turned:
             new = np.flatnonzero(changed_words(original.input.words, twin.input.words))
