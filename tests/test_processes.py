@@ -298,14 +298,14 @@ def test_a_signal_to_a_command_that_is_leaving_changes_nothing(name: str) -> Non
 
 
 def test_the_codes_are_those_of_the_document() -> None:
-    table = (ROOT / "docs/exits.md").read_text("utf-8")
+    table = (ROOT / "docs/how-to/ci.md").read_text("utf-8")
     codes = re.findall(r"^\| (\d+)(?: \+ n)? \|", table, flags=re.MULTILINE)
     named = (0, exits.FAILED_BAR, exits.BAD_INPUT, exits.BUG, exits.SIGNALLED)
     assert codes == [str(code) for code in named]
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         assert re.search(rf"\b{128 + getattr(signal, name)} \({name}", table)
     assert f"{exits.CLOSED_PIPE} where the reader of a pipe left" in table
-    assert "docs/exits.md" in (ROOT / "README.md").read_text("utf-8")
+    assert "docs/how-to/ci.md" in (ROOT / "README.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize("json", [[], ["--json"]])

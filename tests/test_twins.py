@@ -1005,7 +1005,7 @@ def test_a_page_of_many_pairs_says_what_it_leaves_out(
 def test_the_chapter_on_twins_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    chapter = (Path(__file__).parents[1] / "docs" / "twins.md").read_text("utf-8")
+    chapter = (Path(__file__).parents[1] / "docs" / "how-to" / "twins.md").read_text("utf-8")
     rows, code = (
         re.findall(rf"```{kind}\n(.*?)```", chapter, re.DOTALL)[0] for kind in ("json", "python")
     )

@@ -1,4 +1,4 @@
-"""What a command's exit code says (docs/exits.md), and the signals that end one."""
+"""What a command's exit code says (docs/how-to/ci.md), and the signals that end one."""
 
 from __future__ import annotations
 
