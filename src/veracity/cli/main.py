@@ -33,7 +33,7 @@ from . import (
     twins,
 )
 from .exits import BAD_INPUT, BUG, CLOSED_PIPE, SIGNALLED, Signals, ignore_signals
-from .reading import with_options
+from .reading import command
 from .showing import print_json
 
 app = typer.Typer(
@@ -53,7 +53,9 @@ truths_app = typer.Typer(
     help="Words held to decide where nobody marked any: pseudo ground truth.",
     no_args_is_help=True,
 )
-list_app = typer.Typer(help="What there is to choose from.", no_args_is_help=True)
+list_app = typer.Typer(
+    help="What there is to choose from.", no_args_is_help=True, cls=listing.PluginGroup
+)
 
 for _verb in (
     training.demo,
@@ -70,7 +72,7 @@ for _verb in (
     auditing.compare,
     auditing.report,
 ):
-    app.command()(with_options(_verb))
+    app.command()(command(_verb))
 for _group, _module in (
     (data_app, data),
     (build_app, building),
@@ -78,7 +80,7 @@ for _group, _module in (
     (list_app, listing),
 ):
     for _name, _verb in _module.VERBS.items():
-        _group.command(_name)(with_options(_verb))
+        _group.command(_name)(command(_verb))
 data_app.add_typer(build_app, name="build")
 app.add_typer(data_app, name="data")
 app.add_typer(truths_app, name="truths")

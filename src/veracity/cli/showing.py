@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..core.progress import Progress, TrainingProgress
+from ..core.files import plain
+from ..core.progress import Progress, TrainingProgress, Watcher
 from ..core.secrets import hidden
 
 if TYPE_CHECKING:
@@ -32,20 +34,39 @@ def stdout() -> Console:
 
 
 def print_json(content: Any) -> None:
-    text = json.dumps(finite(content), ensure_ascii=False).encode("utf-8", "replace").decode()
+    text = json.dumps(plain(content), ensure_ascii=False).encode("utf-8", "replace").decode()
     # a stream of another encoding would put question marks in the place of signs
     print(re.sub(r"[^\x00-\x7f]+", lambda found: json.dumps(found[0])[1:-1], text))
 
 
-def finite(content: Any) -> Any:
-    """JSON has neither NaN nor infinity: what is not defined is null."""
-    if isinstance(content, dict):
-        return {str(k): finite(v) for k, v in content.items()}
-    if isinstance(content, list | tuple):
-        return [finite(v) for v in content]
-    if isinstance(content, float) and not math.isfinite(content):
-        return None
-    return content
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What a verb has found, for a program and for a person."""
+
+    json: Mapping[str, Any] | Callable[[], Mapping[str, Any]]
+    notes: Sequence[str] = ()
+    """Lines on standard error."""
+    show: Callable[[Console], None] | None = None
+    """Prints what is more than lines."""
+    lines: Sequence[object] = ()
+    """Lines on standard output, most often the path of what was written."""
+    exit_code: int = 0
+
+    def print(self, as_json: bool) -> None:
+        if as_json:
+            print_json(self.json() if callable(self.json) else self.json)
+            return
+        for note in self.notes:
+            stderr().print(note, markup=False, soft_wrap=True)
+        if self.show is not None:
+            self.show(stdout())
+        for line in self.lines:
+            print(line)
+
+
+def print_path(console: Console, title: str, path: Path) -> None:
+    """Where what was written stands, behind what is shown of it."""
+    console.print(f"{title}: {path}", markup=False, soft_wrap=True)
 
 
 @contextmanager
@@ -67,9 +88,8 @@ def working(console: Console, said: str) -> Iterator[None]:
 class ProgressBars:
     """Progress on standard error; plain lines where that is not a terminal."""
 
-    def __init__(self, quiet: bool) -> None:
+    def __init__(self) -> None:
         self.console = stderr()
-        self.quiet = quiet
         self.said: dict[str, int] = {}
         self.begun: dict[str, tuple[float, int]] = {}
         self.foretold: set[str] = set()
@@ -100,6 +120,10 @@ class ProgressBars:
     def __exit__(self, *_: object) -> None:
         if self.bar is not None:
             self.bar.stop()
+
+    def of(self, what: str) -> Watcher:
+        """Shows the progress of this."""
+        return partial(self.watch, what)
 
     def watch(self, what: str, progress: Progress) -> None:
         """The whole has one bar, and each step of it as long as it takes; so has each epoch."""

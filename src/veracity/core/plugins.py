@@ -8,12 +8,14 @@ import difflib
 import functools
 import importlib
 import inspect
+import itertools
 import math
 import os
 import pkgutil
 import re
 import reprlib
 import sys
+import textwrap
 import traceback
 import types
 import typing
@@ -246,6 +248,84 @@ def _settable(cls: type) -> set[str]:
     return {f.name for f in fields if f.init}
 
 
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """What can be said of one setting before anything is made of it."""
+
+    name: str
+    kind: str
+    default: Any
+    optional: bool
+    largest: int | None
+    """The largest number that it takes, where numbers are meant."""
+    description: str
+
+
+COMMON_SETTINGS = {
+    "by": "Whether words are ordered by signed scores or by their size.",
+    "cased": "Whether Great and great are two words.",
+    "hiding": "How words are hidden: deleted, or padding or a mask in their place.",
+    "output": "The number that is explained: the label's probability, its logit or its log odds.",
+    "ratio": "The share of words that count as the top ones.",
+    "seed": "Makes every random choice repeatable.",
+    "truth": "The kind of marks that are held true, such as rationale, planted or pseudo.",
+}
+"""Settings that mean the same wherever they stand and nothing else is said under them."""
+
+
+def settings_of(cls: type[Plugin]) -> list[Setting]:
+    """The settings of a plug-in's class, each with the line that stands under it in the source."""
+    fields: Sequence[dataclasses.Field[Any]] = ()
+    if dataclasses.is_dataclass(cls):
+        fields = dataclasses.fields(cls)
+    hints = typing.get_type_hints(cls)
+    lines: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        lines |= _field_docstrings(base)
+    return [
+        Setting(
+            name=f.name,
+            kind=_readable(hints[f.name]),
+            default=None if f.default is dataclasses.MISSING else f.default,
+            optional=f.default is not dataclasses.MISSING,
+            largest=_largest(cls, f.name) if {int, float} & _kinds(hints[f.name]) else None,
+            description=lines.get(f.name) or COMMON_SETTINGS.get(f.name, ""),
+        )
+        for f in fields
+        if f.init
+    ]
+
+
+@functools.cache
+def _field_docstrings(cls: type) -> dict[str, str]:
+    """The strings that stand under the fields of a class."""
+    try:
+        (tree,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
+    except (OSError, TypeError, ValueError, SyntaxError):  # made without a file
+        return {}
+    found = {}
+    for field, line in itertools.pairwise(getattr(tree, "body", ())):
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
+            match line:
+                case ast.Expr(value=ast.Constant(value=str(text))):
+                    found[field.target.id] = " ".join(text.split())
+    return found
+
+
+def _kinds(hint: Any) -> set[Any]:
+    """The plain types that a setting may have, alone or in a list."""
+    arguments = typing.get_args(hint)
+    inner = typing.get_origin(hint) in (*_UNIONS, tuple)
+    return set().union(*map(_kinds, arguments)) if inner else {hint}
+
+
+def _largest(cls: type, setting: str) -> int:
+    if setting == "seed":
+        return LARGEST_SEED
+    most: int = getattr(cls, "largest", {}).get(setting, LARGEST)
+    return most
+
+
 def check_settings(cls: type, values: dict[str, Any]) -> None:
     """Settings of the right names and kinds, or a sentence that says which is wrong."""
     known = _settable(cls)
@@ -258,7 +338,7 @@ def check_settings(cls: type, values: dict[str, Any]) -> None:
             raise PluginError(
                 f"{name}: expected {key} to be {_readable(hints[key])}, got {reprlib.repr(value)}"
             )
-        most = LARGEST_SEED if key == "seed" else getattr(cls, "largest", {}).get(key, LARGEST)
+        most = _largest(cls, key)
         least = 0 if key == "seed" else -most
         for number in numbers_in(value):
             if 0 < abs(number) < SMALLEST or not least <= number <= most:
