@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..core.errors import PluginError
-from .exits import FAILED_BAR
+from .exits import MISSED_THRESHOLD
 from .options import (
     DataSource,
     Json,
@@ -257,7 +257,7 @@ def audit_answer(
             "failures": list(failures),
         },
         show=show,
-        exit_code=FAILED_BAR if failures else 0,
+        exit_code=MISSED_THRESHOLD if failures else 0,
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..core.errors import DataError
-from .exits import FAILED_BAR
+from .exits import MISSED_THRESHOLD
 from .options import (
     DataSource,
     Json,
@@ -241,7 +241,7 @@ def suspects(
 
     answer = Answer(json={"report": str(page), **found.to_dict()}, show=show)
     if fail and found.alarms:
-        return replace(answer, exit_code=FAILED_BAR)
+        return replace(answer, exit_code=MISSED_THRESHOLD)
     if fail and not found.can_clear:
         answer.print(as_json)
         raise DataError(found.limits)

@@ -19,9 +19,9 @@ import typer
 
 from ..core.errors import DataError, PluginError
 from ..core.examples import read_labels
-from ..core.foreign import deed, interrupted, is_own, last_place
+from ..core.foreign import describe_failure, is_interrupt, is_own_file, raised_at
 from ..core.plugins import blame
-from ..core.secrets import hidden, keep, of_header
+from ..core.secrets import header_secrets, redact, register
 from .options import (
     AllowUnpickle,
     BatchSize,
@@ -60,7 +60,7 @@ def label_list(labels: str) -> list[str] | None:
     return read_labels(labels) if labels else None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FileOptions:
     """How a file of examples is read."""
 
@@ -96,7 +96,7 @@ class ModelOptions:
 
     def source(self, source: str, labels: str = "") -> str:
         """A model as another command would name it, without what opens it."""
-        words = [hidden(source)]
+        words = [redact(source)]
         words += ["--allow-unpickle"] if self.allow_unpickle else []
         words += ["--labels", labels] if labels else []
         for header in self.header or []:
@@ -151,7 +151,7 @@ def headers(lines: list[str]) -> dict[str, str]:
             )
         try:
             found[name.strip()] = Template(value.strip()).substitute(os.environ).strip()
-            keep(of_header(found[name.strip()]))
+            register(header_secrets(found[name.strip()]))
         except KeyError as missing:
             raise PluginError(
                 f"--header {name.strip()} names the variable {missing.args[0]}, which is not set "
@@ -216,13 +216,17 @@ def only_own_exits() -> Iterator[None]:
         with blame():
             yield
     except (SystemExit, KeyboardInterrupt, GeneratorExit, typer.Exit) as error:
-        file, line = last_place(error)
+        file, line = raised_at(error)
         # where nobody reads on, what prints for us leaves by itself
-        if is_own(file) or interrupted(error) or isinstance(error.__context__, BrokenPipeError):
+        if (
+            is_own_file(file)
+            or is_interrupt(error)
+            or isinstance(error.__context__, BrokenPipeError)
+        ):
             raise
         raise PluginError(
-            f"code that is not ours ({file}, line {line}) {deed(error)}. Mend it there, or leave "
-            "it out; --debug shows how it came to that"
+            f"code that is not ours ({file}, line {line}) {describe_failure(error)}. Mend it "
+            "there, or leave it out; --debug shows how it came to that"
         ) from error
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.files import plain
 from ..core.progress import Progress, TrainingProgress, Watcher
-from ..core.secrets import hidden
+from ..core.secrets import redact
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -90,9 +90,9 @@ class ProgressBars:
 
     def __init__(self) -> None:
         self.console = stderr()
-        self.said: dict[str, int] = {}
-        self.begun: dict[str, tuple[float, int]] = {}
-        self.foretold: set[str] = set()
+        self.tenths: dict[str, int] = {}
+        self.started: dict[str, tuple[float, int]] = {}
+        self.forecast: set[str] = set()
         self.tasks: dict[str, Any] = {}
         self.bar: Any = None
 
@@ -150,7 +150,7 @@ class ProgressBars:
         self, key: str, done: int, total: int, text: str, left: tuple[float, bool] | None = None
     ) -> None:
         """`left` are the seconds that the work itself expects; without, what is done tells."""
-        started, before = self.begun.setdefault(key, (time.monotonic(), done))
+        started, before = self.started.setdefault(key, (time.monotonic(), done))
         if left is None and done > before:
             left = (time.monotonic() - started) / (done - before) * (total - done), False
         soon = time_left(*left) if left is not None and done < total else ""
@@ -163,12 +163,12 @@ class ProgressBars:
             return
         tenth = 10 * done // max(total, 1)
         # as soon as it is known how long it takes, who watches a log wants to know it
-        first = bool(soon) and left is not None and not left[1] and key not in self.foretold
-        if tenth > self.said.get(key, 0) or first:
-            self.said[key] = tenth
-            self.foretold |= {key} if first else set()
-            told = f", {soon}" if soon else ""
-            self.console.print(f"{text} ({done} of {total}{told})", markup=False)
+        first = bool(soon) and left is not None and not left[1] and key not in self.forecast
+        if tenth > self.tenths.get(key, 0) or first:
+            self.tenths[key] = tenth
+            self.forecast |= {key} if first else set()
+            rest = f", {soon}" if soon else ""
+            self.console.print(f"{text} ({done} of {total}{rest})", markup=False)
 
 
 def time_left(seconds: float, and_more: bool = False) -> str:
@@ -194,7 +194,7 @@ def typed_command() -> str:
         elif word.startswith("--header="):
             words.append(f"--header={without_token(word.removeprefix('--header='))}")
         else:
-            words.append(hidden(word))
+            words.append(redact(word))
     return shlex.join(words)
 
 

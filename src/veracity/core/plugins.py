@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from .errors import PluginError, VeracityError
-from .foreign import deed, interrupted, is_own
+from .foreign import describe_failure, is_interrupt, is_own_file
 
 PLUGIN_FOLDERS = "VERACITY_PLUGINS"
 """Folders of other people's plug-ins, each with subfolders such as `explainers` and `metrics`."""
@@ -170,7 +170,7 @@ class Registry(Generic[T]):
             if entry.name == name:
                 with blamed(name, entry.value):
                     found: type[T] = entry.load()
-                _strangers[_file_of(found)] = name
+                _foreign_files[_file_of(found)] = name
                 return found
         with blamed(name, self._file(name)):
             module = importlib.import_module(f"{self.package}.{name}")
@@ -186,8 +186,8 @@ class Registry(Generic[T]):
                 f"in snake case is {name!r}; found {len(classes)}"
             )
         only: type[T] = classes[0]
-        if not is_own(module.__file__ or ""):
-            _strangers[str(module.__file__)] = name
+        if not is_own_file(module.__file__ or ""):
+            _foreign_files[str(module.__file__)] = name
         return only
 
     def make(self, spec: str | T, profile: str = "recommended") -> T:
@@ -207,7 +207,7 @@ class Registry(Generic[T]):
         values = _in_profile(cls, named) | values
         check_settings(cls, values)
         try:
-            with blamed(name, _file_of(cls), told=ValueError):
+            with blamed(name, _file_of(cls), passed=ValueError):
                 hints = typing.get_type_hints(cls)
                 return cls(**{k: _as_hinted(v, hints[k]) for k, v in values.items()})
         except ValueError as error:
@@ -410,23 +410,23 @@ def _file_of(cls: type) -> str:
 
 
 @contextmanager
-def blamed(name: str, file: str, *, told: type[Exception] = VeracityError) -> Iterator[None]:
+def blamed(name: str, file: str, *, passed: type[Exception] = VeracityError) -> Iterator[None]:
     """What somebody else's plug-in raises is told under its name; what ours raise is our bug, and
     what is a sentence to the user already is left as it is."""
     try:
         yield
-    except (VeracityError, MemoryError, told):
+    except (VeracityError, MemoryError, passed):
         raise
     except BaseException as error:
-        if is_own(file) or interrupted(error):
+        if is_own_file(file) or is_interrupt(error):
             raise
         raise PluginError(
-            f"the plug-in {name}{_place(error, file)} {deed(error)}. Mend it there, or leave it "
-            "out; --debug shows how it came to that"
+            f"the plug-in {name}{_place(error, file)} {describe_failure(error)}. Mend it there, or "
+            "leave it out; --debug shows how it came to that"
         ) from error
 
 
-_strangers: dict[str, str] = {}
+_foreign_files: dict[str, str] = {}
 """The files of other people's plug-ins that were loaded, and their names."""
 
 
@@ -438,8 +438,8 @@ def blame() -> Iterator[None]:
         yield
     except BaseException as error:
         files = {frame.filename for frame in traceback.extract_tb(error.__traceback__)}
-        for file in files & _strangers.keys():
-            with blamed(_strangers[file], file):
+        for file in files & _foreign_files.keys():
+            with blamed(_foreign_files[file], file):
                 raise
         raise
 

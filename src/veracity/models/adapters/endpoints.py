@@ -25,7 +25,7 @@ import numpy as np
 
 from ...core.errors import BudgetSpent, ModelError
 from ...core.inputs import FloatArray, Text
-from ...core.secrets import of_address, of_header
+from ...core.secrets import address_secrets, header_secrets
 from .answer_store import AnswerStore
 from .callables import PROBE, checked_labels, checked_probabilities, numbered_labels
 
@@ -368,9 +368,9 @@ def _secrets(url: str, headers: tuple[tuple[str, str], ...]) -> list[str]:
     """All that may open the door, longest first so that no tail stays behind."""
     parts = urlsplit(url)
     user = parts.username or ""
-    found = of_address(parts.netloc.rpartition("@")[0], parts.query) | {user, unquote(user)}
+    found = address_secrets(parts.netloc.rpartition("@")[0], parts.query) | {user, unquote(user)}
     for _, value in headers:
-        found |= of_header(value)
+        found |= header_secrets(value)
     return sorted(found - {""}, key=len, reverse=True)
 
 
