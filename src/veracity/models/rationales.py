@@ -59,11 +59,15 @@ class RationaleArchitecture(NeuralArchitecture):
     tuned: bool = False
     dropout: float = 0.2
     encoder: Literal["rcnn", "bilstm"] = "rcnn"
+    """What reads words: recurrent convolutions or a bidirectional LSTM."""
     hidden: int = 200
+    """Units of the recurrent layer, each way."""
     rate: float = 0.1
     """The share of words that the model is to read."""
     strength: float = 1.0
+    """Weight of the penalty on another rate than that."""
     penalty: Penalty = "pooled"
+    """Over what the rate is taken: all words of a batch, the reviews' mean rate, or each review."""
     dependent: bool = True
     """Whether a gate knows what was decided on the words before it."""
     memory: int = 30

@@ -44,7 +44,9 @@ class Programme(Truth):
     """What leaving a document without a word costs, times the number of documents, where it must
     be."""
     seconds: float = 240.0
+    """How long the solver may take."""
     solver: Literal["highs", "scip"] = "highs"
+    """What solves the programme."""
     cased: bool = False
 
     def __post_init__(self) -> None:
