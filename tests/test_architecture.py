@@ -19,6 +19,7 @@ ORDER = (
     "metrics",
     "results",
     "auditing",
+    "testing",
     "suspects",
     "experiments",
     "recipes",
