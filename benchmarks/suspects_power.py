@@ -4,8 +4,9 @@ was stopped.
 A cell is one model, trained on one draw of a corpus with one cue planted in it (or none) and its
 labels untouched. What its words weigh, and what those that stand out do to answers, is kept in
 `results/power/`; judging that takes no time and is done anew at the end. The
-threshold was set on other corpora, texts, cues and seeds; two later rules (a look must change
-answers, and the words most like a word tell what it may weigh) were chosen with these in sight.
+threshold was set on other corpora, texts, cues and seeds; two later rules (a candidate must
+change answers, and the words most like a word tell what it may weigh) were chosen with these in
+sight.
 
 A cue of strength 0.9 and share 20 % stands in 20 % of the texts, of which 90 % have its label.
 """
@@ -41,8 +42,8 @@ from veracity.models.architectures import architectures
 from veracity.models.embeddings import vectors_for
 from veracity.models.training import train
 from veracity.results.statistics import wilson
-from veracity.suspects import suspects
-from veracity.suspects.candidates import (
+from veracity.suspicion import suspects
+from veracity.suspicion.candidates import (
     CAPITALS,
     CASING,
     INITIAL,
@@ -51,15 +52,18 @@ from veracity.suspects.candidates import (
     Candidates,
     WordTable,
 )
-from veracity.suspects.expectation import LabelNames, MeaningVectors
-from veracity.suspects.scoring import (
+from veracity.suspicion.evidence import Evidence, RankedCandidate
+from veracity.suspicion.expectation import LabelNames, WordVectors
+from veracity.suspicion.interventions import Interventions
+from veracity.suspicion.scoring import (
     CandidateScores,
     CandidateWeights,
-    limited,
+    limited_by_effects,
     score_candidates,
     weigh_candidates,
 )
-from veracity.suspects.topics import topics_of
+from veracity.suspicion.topics import topics_of
+from veracity.suspicion.weighing import default_method, word_scores
 
 RESULTS = Path(__file__).parent / "results"
 CELLS = RESULTS / "power"
@@ -210,13 +214,14 @@ def run(cell: Cell) -> dict[str, Any]:
     trained = train(architecture, parts.train, parts.validation, training=training)
     between = time.perf_counter()
     looked = sampled(data, suspects.TEXTS, seed=cell.seed)
-    looks = Candidates.of(WordTable.of([e.input for e in looked]), least=suspects.LEAST_TEXTS)
-    explainer = explainers.make(suspects.usual_method(trained.model))
-    (scores,) = suspects.explained(trained.model, looked, explainer, [1], seed=cell.seed)
+    candidates = Candidates.of(WordTable.of([e.input for e in looked]), least=suspects.LEAST_TEXTS)
+    explainer = explainers.make(default_method(trained.model))
+    (scores,) = word_scores(trained.model, looked, explainer, [1], seed=cell.seed)
     gold = np.array([e.label for e in looked])
     worth = None if change is None else gained(cell, change, trained.model)
-    table = weigh_candidates(looks, scores, gold == 1)
-    _store(cell.path, table, worth, tried(cell, trained.model, looked, looks, scores, table))
+    weights = weigh_candidates(candidates, scores, gold == 1)
+    effects = tried(cell, trained.model, looked, candidates, scores, weights)
+    _store(cell.path, weights, worth, effects)
     return {
         "accuracy": trained.best.validation_accuracy,
         "gained": worth,
@@ -229,23 +234,29 @@ def tried(
     cell: Cell,
     model: Any,
     data: Dataset,
-    looks: Candidates,
+    candidates: Candidates,
     scores: FloatArray,
-    table: CandidateWeights,
+    weights: CandidateWeights,
 ) -> FloatArray:
-    """What every look that stands out does to answers; infinite for the others. → (looks,)"""
-    meaning = MeaningVectors.from_vectors(table.forms, dict(_vectors()))
-    verdict = score_candidates(table, meaning)
-    evidence = suspects.Evidence(
-        model, data, looks, meaning, probabilities(model, [e.input for e in data]),
-        np.array([e.label for e in data]), topics_of(looks.words, 1, seed=cell.seed),
-        cell.seed, len(looks), LabelNames.of(data.labels, (), "none"),
-    )  # fmt: skip
-    effects = np.full(len(looks), np.inf)
-    for look in np.flatnonzero(verdict.p <= FALSE_ALARMS):
-        one = suspects.Ranked(1, int(look), scores, table, verdict)
-        effect = evidence.told(one).caused
-        effects[look] = np.inf if effect is None else effect
+    """What every candidate that stands out does to answers; infinite for the others."""
+    vectors = WordVectors.from_vectors(weights.forms, dict(_vectors()))
+    verdict = score_candidates(weights, vectors)
+    evidence = Evidence(
+        data=data,
+        candidates=candidates,
+        vectors=vectors,
+        answers=probabilities(model, [e.input for e in data]),
+        gold=np.array([e.label for e in data]),
+        topics=topics_of(candidates.words, 1, seed=cell.seed),
+        label_names=LabelNames.of(data.labels, (), "none"),
+        interventions=Interventions(model=model, data=data, candidates=candidates, seed=cell.seed),
+        n_candidates=len(candidates),
+    )
+    effects = np.full(len(candidates), np.inf)
+    for i in np.flatnonzero(verdict.p_values <= FALSE_ALARMS):
+        one = RankedCandidate(1, int(i), scores, weights, verdict)
+        effect = evidence.suspect(one).max_effect
+        effects[i] = np.inf if effect is None else effect
     return effects
 
 
@@ -283,21 +294,27 @@ NUMBERS = (
     "form_weights",
     "form_texts",
     "form_counts",
-    "form_labelled",
+    "form_counts_labelled",
     "texts",
     "counts",
     "counts_labelled",
     "spreads",
     "weights",
-    "consistent",
-    "labelled",
+    "texts_labelled",
 )
+OLD_NAMES = {
+    "form_labelled": "form_counts_labelled",
+    "labelled": "texts_labelled",
+    "with_label": "n_labelled",
+    "total": "n_texts",
+}
+"""As cells of earlier versions were stored."""
 
 
 def stored(path: Path) -> tuple[CandidateWeights, float, FloatArray]:
-    """What a model's words weigh, what the cue was worth to it, and what looks do to answers."""
+    """What a model's words weigh, what the cue was worth, and what candidates do to answers."""
     with np.load(path, allow_pickle=False) as content:
-        c = {k: content[k] for k in content.files}
+        c = {OLD_NAMES.get(k, k): content[k] for k in content.files}
     texts: dict[str, Any] = {k: tuple(c[k].tolist()) for k in ("forms", "kinds", "names")}
     parts = tuple(tuple(map(int, p.split())) for p in c["parts"].tolist())
     numbers: dict[str, Any] = {k: c[k] for k in NUMBERS}
@@ -305,8 +322,8 @@ def stored(path: Path) -> tuple[CandidateWeights, float, FloatArray]:
         **texts,
         parts=parts,
         **numbers,
-        with_label=int(c["with_label"]),
-        total=int(c["total"]),
+        n_labelled=int(c["n_labelled"]),
+        n_texts=int(c["n_texts"]),
         scale=float(c["scale"]),
     )
     return table, float(c["gained"]), c["effects"]
@@ -317,7 +334,7 @@ def stored(path: Path) -> tuple[CandidateWeights, float, FloatArray]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What each way of looking says of one cell: the strongest look, and the strongest that is the
+    """What each way of looking says of one cell: the strongest, and the strongest that is the
     cue (0 where it is not even a candidate)."""
 
     cell: Cell
@@ -334,12 +351,12 @@ def outcome(cell: Cell, table: CandidateWeights, verdict: CandidateScores, worth
     """Ours, and two plain baselines on words alone."""
     words = table.of_kind(WORD, SIGN)
     sizes = {
-        "suspects": -np.log10(np.maximum(verdict.p, 1e-300)),
+        "suspects": -np.log10(np.maximum(verdict.p_values, 1e-300)),
         "association": np.where(words, np.abs(table.association), 0.0),
         "mean attribution": np.where(words, np.abs(table.weights), 0.0),
     }
     own = np.array([_is_cue(cell, table, i) for i in range(len(table.names))], dtype=np.bool_)
-    found = np.flatnonzero(verdict.p <= FALSE_ALARMS)
+    found = np.flatnonzero(verdict.p_values <= FALSE_ALARMS)
     order = found[np.argsort(-np.abs(verdict.scores[found]))]
     return Outcome(
         cell,
@@ -355,15 +372,15 @@ def outcome(cell: Cell, table: CandidateWeights, verdict: CandidateScores, worth
     )
 
 
-def _is_cue(cell: Cell, table: CandidateWeights, look: int) -> bool:
+def _is_cue(cell: Cell, table: CandidateWeights, candidate: int) -> bool:
     """The cue itself, a part of a cue of several words, or a phrase or habit that contains it."""
     if cell.kind == "clean":
         return False
     if cell.kind == "casing":
-        return table.kinds[look] == CASING and (
-            table.names[look] == (CAPITALS if cell.cue == "upper" else INITIAL)
+        return table.kinds[candidate] == CASING and (
+            table.names[candidate] == (CAPITALS if cell.cue == "upper" else INITIAL)
         )
-    parts = tuple(table.forms[i] for i in table.parts[look])
+    parts = tuple(table.forms[i] for i in table.parts[candidate])
     if cell.kind == "articles":
         return bool({"a", "an", "the"} & set(parts))
     cue = tuple(cell.cue.split(" "))
@@ -601,8 +618,10 @@ def judge(cells: Sequence[Cell]) -> list[Outcome]:
     for cell in cells:
         if cell.path.exists():
             weights, worth, effects = stored(cell.path)
-            verdict = score_candidates(weights, MeaningVectors.from_vectors(weights.forms, known))
-            verdict = limited(verdict, effects, texts=weights.total, looks=len(effects))
+            verdict = score_candidates(weights, WordVectors.from_vectors(weights.forms, known))
+            verdict = limited_by_effects(
+                verdict, effects, n_texts=weights.n_texts, n_candidates=len(effects)
+            )
             found.append(outcome(cell, weights, verdict, worth))
     return found
 

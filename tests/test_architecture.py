@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import veracity
+
 ROOT = Path(__file__).parents[1] / "src" / "veracity"
 ORDER = (
     "core",
@@ -20,7 +22,7 @@ ORDER = (
     "results",
     "auditing",
     "testing",
-    "suspects",
+    "suspicion",
     "experiments",
     "recipes",
     "studies",
@@ -62,3 +64,5 @@ def test_imports_only_from_the_left(path: Path) -> None:
 def test_every_folder_has_its_place() -> None:
     folders = {p.name for p in ROOT.iterdir() if p.is_dir() and p.name != "__pycache__"}
     assert folders <= set(ORDER)
+    # a folder that is imported would take the place of a function of its name
+    assert not folders & set(veracity.__all__)

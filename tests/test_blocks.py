@@ -85,7 +85,8 @@ def test_a_long_text_is_never_masked_all_at_once(
 
 
 def test_few_words_are_spelt_out_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inference, "SPELT_AT_ONCE", 1000)
+    monkeypatch.setattr(inference, "FEATURES_AT_ONCE", 1000)
+    monkeypatch.setattr(inference, "LEAST_FEATURES", 1)
     model = Watched()
     (found,) = masked_probabilities(model, [text(90)], [all_but_one(np.arange(90))], Hiding.DELETE)
     np.testing.assert_allclose(found[:, 1], [0.09, *[0.089] * 90])
@@ -93,11 +94,11 @@ def test_few_words_are_spelt_out_at_a_time(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_the_memory_is_bounded_by_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "MOST_WORDS", 1000)
+    monkeypatch.setattr(cache, "MOST_FEATURES", 1000)
     model = CallableClassifier(lambda texts: [[0.5, 0.5] for _ in texts], ["a", "b"])
     with caching() as kept:
         masked_probabilities(model, [text(90)], [all_but_one(np.arange(90))], Hiding.DELETE)
-        assert 900 < sum(t.n_features for _, t in kept.answers) == kept.words <= 1000  # type: ignore[attr-defined]
+        assert 900 < sum(t.n_features for _, t in kept.answers) == kept.features <= 1000  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("spec", ["lime", "shap", "shap(form=gaussian)", "lime(questions=50)"])

@@ -23,7 +23,7 @@ from made_run import ATTACK
 from veracity.core.errors import DataError, ModelError, PluginError, RunError
 from veracity.data.loading import load_data
 from veracity.data.splits import Splits
-from veracity.engine.executors import default_workers
+from veracity.engine.executors import Local, default_workers
 from veracity.experiments.dryrun import (
     ENCODER_SCALES,
     KINDS,
@@ -309,7 +309,7 @@ def test_not_among_other_files(tmp_path: Path) -> None:
     (tmp_path / "new").mkdir()
     (tmp_path / "new" / "mine.txt").write_text("")
     with pytest.raises(RunError, match="holds other files"):
-        run_dryrun(plan)
+        run_dryrun(plan, Local())
 
 
 def _files(folder: Path) -> dict[str, tuple[int, int]]:

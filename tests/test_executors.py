@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import time
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import pytest
 
-from veracity.engine import executors
+from veracity.core.progress import Progress
 from veracity.engine.executors import Local, cores, report_progress
 
 
@@ -22,41 +22,42 @@ class Squares:
     pause: float = 0.0
 
     def __call__(self, job: int) -> int:
-        report_progress(f"begun {job}")
+        report_progress(Progress(0, 3000, f"begun {job}"))
         for i in range(3000):
-            report_progress(i)
+            report_progress(Progress(i, 3000, "counting"))
         time.sleep(self.pause)  # what comes behind a result is not heard
         if job == self.fails:
             raise ValueError(f"job {job} fails")
         (done,) = Local().map(abs, [job])  # work within work is that job's
-        report_progress([done])
+        report_progress(Progress(3000, 3000, f"{done} taken"))
         return done * done
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_jobs_are_heard_wherever_they_work(workers: int) -> None:
-    heard: list[tuple[int, Any]] = []
+    seen: list[tuple[int, str]] = []
     found = Local(workers).map(
-        Squares(pause=1.0), [-1, -2, -3], hear=lambda job, news: heard.append((job, news))
+        Squares(pause=1.0),
+        iter([-1, -2, -3]),
+        progress=lambda job, p: seen.append((job, p.doing)),
     )
     assert sorted(found) == [1, 4, 9]
-    said = [(job, news) for job, news in heard if not isinstance(news, int)]
-    begun = {(job, f"begun {job}") for job in (-1, -2, -3)}
-    assert begun <= {(job, str(news)) for job, news in said}
-    counts = [news for _, news in heard if isinstance(news, int)]
+    assert {(job, f"begun {job}") for job in (-1, -2, -3)} <= set(seen)
+    assert {(job, f"{-job} taken") for job in (-1, -2, -3)} <= set(seen)
+    counts = [job for job, doing in seen if doing == "counting"]
     # what comes too fast from another process is left out
-    assert len(counts) == 9000 if workers == 1 else len(counts) < 300
-    assert executors._ear is None
-    report_progress("nobody listens")
+    assert len(counts) == 9000 if workers == 1 else 3 <= len(counts) < 300
+    before = len(seen)
+    report_progress(Progress(1, 1, "nobody watches"))
+    assert len(seen) == before
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_failure_ends_the_rest_and_hangs_nowhere(workers: int) -> None:
     started = time.monotonic()
     with pytest.raises(ValueError, match="job 2 fails"):
-        list(Local(workers).map(Squares(fails=2), [1, 2, 3, 4], hear=lambda job, news: None))
+        list(Local(workers).map(Squares(fails=2), [1, 2, 3, 4], progress=lambda *_: None))
     assert time.monotonic() - started < 60
-    assert executors._ear is None
 
 
 def warned_of(job: int) -> int:
@@ -92,5 +93,22 @@ def own_cores(job: int) -> int:
     return cores()
 
 
-def test_unheard_jobs_give_the_same() -> None:
+def test_unwatched_jobs_give_the_same() -> None:
     assert sorted(Local(2).map(Squares(), [-1, -2])) == [1, 4]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_jobs_are_taken_only_as_they_can_be_done(workers: int) -> None:
+    taken = 0
+
+    def jobs() -> Iterator[int]:
+        nonlocal taken
+        for job in range(1, 21):
+            taken = job
+            yield job
+
+    ahead = []
+    for done, _ in enumerate(Local(workers).map(abs, jobs()), start=1):
+        ahead.append(taken - done)
+    assert len(ahead) == taken == 20
+    assert max(ahead) <= 2 * workers

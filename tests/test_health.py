@@ -20,7 +20,7 @@ from veracity.explainers.search import Search, best_order
 from veracity.metrics.blank import Blank
 from veracity.metrics.erasure import Erasure
 from veracity.results.health import Health, against_dealt, health, other_order
-from veracity.suspects.suspects import suspects
+from veracity.suspicion.suspects import suspects
 
 
 class Bag:

@@ -11,7 +11,7 @@ import torch
 
 import veracity
 from conftest import words
-from veracity.core.classifiers import Convolutional, Embedded, FeatureMap
+from veracity.core.classifiers import Convolutional, Embedded, FeatureMap, RowLayout
 from veracity.core.examples import Dataset, Example
 from veracity.core.inputs import Alignment, FloatArray, Text
 from veracity.data.splits import Splits
@@ -74,9 +74,9 @@ def test_hits_are_the_lowest_best_window(settings: TextCnn, made: Splits) -> Non
                 row = next(i for i, v in enumerate(column) if v >= best - 1e-6)
                 limit: Any = settings.length or text.n_features
                 last = min(text.n_features, limit)
-                expected = [
-                    w for w in range(row - m.before, row - m.before + m.width) if 0 <= w < last
-                ]
+                layout = m.layout
+                first = row - layout.before
+                expected = [w for w in range(first, first + layout.width) if 0 <= w < last]
                 assert hits.values[k] == pytest.approx(best, abs=1e-6)
                 assert hits.words(k) == tuple(expected)
                 k += 1
@@ -123,7 +123,7 @@ def gram(width: int, n: int, found: Sequence[tuple[int, float]]) -> FeatureMap:
     values = torch.zeros(1, n - width + 1, len(found), dtype=torch.float64)
     for k, (row, value) in enumerate(found):
         values[0, row, k] = value
-    return FeatureMap(width, 0, values, torch.ones(1, n - width + 1, dtype=torch.bool))
+    return FeatureMap(RowLayout(width), values, torch.ones(1, n - width + 1, dtype=torch.bool))
 
 
 def test_ex_3_12_grad_cam_text() -> None:
@@ -176,7 +176,9 @@ def literal_grad_cam(model: Any, text: Text, target: int) -> FloatArray:
         alpha = [gradient[:rows, k].sum() / rows for k in range(values.shape[1])]
         for row in range(rows):
             height = max(0.0, sum(a * v for a, v in zip(alpha, values[row], strict=True)))
-            reach = range(row, row + m.width) if not m.before and not m.after else [row]
+            layout = m.layout
+            alone = layout.before or layout.after
+            reach = [row] if alone else range(row, row + layout.width)
             inside = [w for w in reach if w < min(text.n_features, limit)]
             for w in inside:
                 total[w] += height / len(inside)

@@ -219,13 +219,18 @@ def test_training_repeats_and_resumes_exactly(made: Splits, tmp_path: Path) -> N
     again = run(4, None)
     run(2, tmp_path / "c")
     seen: list[int] = []
+
+    def watch(progress: Any) -> None:
+        if progress.result is not None:
+            seen.append(progress.epoch)
+
     resumed = train(
         architecture,
         small.train,
         small.validation,
         training=settings,
         checkpoint=tmp_path / "c",
-        watch=lambda p: seen.append(p.number) if hasattr(p, "number") else None,
+        watch=watch,
     )
     assert seen == [2, 3]  # the first two epochs were not trained again
     for other in (again, resumed):
@@ -430,7 +435,10 @@ def test_feature_maps_lead_to_the_same_logits(settings: TextCnn, made: Splits) -
         maps = model.feature_maps(embedded)
         assert torch.equal(model.logits_of_maps(maps), model.logits(embedded))
     assert [m.width for m in maps] == list(settings.widths)
-    assert all(m.row_per_word == (settings.padding == "same" or m.width == 1) for m in maps)
+    assert all(
+        m.layout.cell_per_feature == (settings.padding == "same" or m.layout.width == 1)
+        for m in maps
+    )
     seen = [min(t.n_features, model.architecture.length or t.n_features) for t in texts]
     assert embedded.feature.sum(dim=1).tolist() == seen
 

@@ -11,9 +11,9 @@ import pytest
 
 from conftest import WordWeights
 from veracity.auditing.audit import audit
-from veracity.auditing.jobs import Progress
 from veracity.auditing.pace import Pace
 from veracity.cli.showing import ProgressBars, time_left
+from veracity.core.progress import Progress
 from veracity.data.splits import Splits
 
 
@@ -44,8 +44,8 @@ def test_an_audit_tells_what_is_left(bag: WordWeights, made: Splits, tmp_path: P
     told: list[Progress] = []
     data = made.test.select(range(12))
     audit(bag, data, "occlusion", "erasure", out=tmp_path / "r", batch_size=4, watch=told.append)
-    assert told[0].and_more  # predictions tell nothing of explanations
-    assert not told[4].and_more
+    assert told[0].more_to_come  # predictions tell nothing of explanations
+    assert not told[4].more_to_come
     assert told[-1].seconds_left == 0
 
 
@@ -71,11 +71,11 @@ def test_a_log_says_it_once_it_is_known(capsys: Any) -> None:
 
     lines = shown(
         [
-            Progress(1, 100, "m: predictions", 0.0, True),
-            Progress(2, 100, "m: lime", 7200.0, False),
-            Progress(3, 100, "m: shap", 7100.0, False),
-            Progress(50, 100, "m: shap", 3600.0, False),
-            Progress(100, 100, "m: shap", 0.0, False),
+            Progress(1, 100, "m: predictions", seconds_left=0.0, more_to_come=True),
+            Progress(2, 100, "m: lime", seconds_left=7200.0, more_to_come=False),
+            Progress(3, 100, "m: shap", seconds_left=7100.0, more_to_come=False),
+            Progress(50, 100, "m: shap", seconds_left=3600.0, more_to_come=False),
+            Progress(100, 100, "m: shap", seconds_left=0.0, more_to_come=False),
         ]
     )
     assert lines == [

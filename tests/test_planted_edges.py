@@ -28,9 +28,9 @@ from veracity.recipes.papers._planted_text_findings import (
 )
 from veracity.results.guarantees import planted_facts, reliance, shapley_range
 from veracity.results.statistics import wilson
-from veracity.suspects.candidates import Candidates, WordTable
-from veracity.suspects.expectation import MeaningVectors
-from veracity.suspects.scoring import score_candidates, weigh_candidates
+from veracity.suspicion.candidates import Candidates, WordTable
+from veracity.suspicion.expectation import WordVectors
+from veracity.suspicion.scoring import score_candidates, weigh_candidates
 
 
 def case(scores: list[float], planted: list[int], decoys: list[int] | None = None) -> Case:
@@ -193,7 +193,8 @@ def test_rare_labels_raise_no_alarm(labelled: int) -> None:
         looks = Candidates.of(WordTable.of(texts), least=10)
         table = weigh_candidates(looks, rng.normal(size=int(looks.words.lengths.sum())), gold)
         alarms += (
-            score_candidates(table, MeaningVectors.from_vectors(table.forms, {})).p.min() <= 0.05
+            score_candidates(table, WordVectors.from_vectors(table.forms, {})).p_values.min()
+            <= 0.05
         )
     assert alarms <= 2
 

@@ -286,8 +286,8 @@ def test_the_same_seed_gives_the_same_weights(folder: Path, stays: Dataset, tmp_
     seen: list[Pass] = []
 
     def stop(progress: Any) -> None:
-        if isinstance(progress, Pass):
-            seen.append(progress)
+        if isinstance(progress.result, Pass):
+            seen.append(progress.result)
             raise KeyboardInterrupt
 
     out = tmp_path / "out"

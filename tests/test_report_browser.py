@@ -17,7 +17,7 @@ from veracity.reports.html import write_report
 from veracity.reports.suspects import write_suspects
 from veracity.reports.truths import write_words
 from veracity.results.truths import word_view
-from veracity.suspects.record import Effect, Suspect, SuspectExample, Suspects
+from veracity.suspicion.record import Effect, Suspect, SuspectExample, Suspects
 
 CHROMIUM = Path("/usr/bin/chromium")
 if not CHROMIUM.exists():
@@ -368,17 +368,17 @@ def test_a_dry_run_is_readable_on_a_phone_and_in_the_dark(
 
 def _suspect(name: str, kind: str, p: float) -> Suspect:
     return Suspect(
-        kind,
-        name,
-        BREAKOUT,
+        kind=kind,
+        name=name,
+        label=BREAKOUT,
         texts=40,
         occurrences=44,
         weight=2.5,
         expected=-0.25,
-        weight_beyond=0.5,
-        label_beyond=0.3,
+        weight_excess=0.5,
+        label_excess=0.3,
         score=0.3,
-        p=p,
+        p_value=p,
         consistent=0.997,
         labelled=0.9,
         base=0.5,
@@ -390,7 +390,13 @@ def _suspect(name: str, kind: str, p: float) -> Suspect:
         taken_out=Effect(0, float("nan"), float("nan"), float("nan")),
         examples=(
             SuspectExample(
-                "1", ("a", name, ATTACK), (0.1, 2.5, -1.0), (1,), BREAKOUT, "b", (True, True)
+                id="1",
+                words=("a", name, ATTACK),
+                scores=(0.1, 2.5, -1.0),
+                marked=(1,),
+                label=BREAKOUT,
+                answer="b",
+                cut=(True, True),
             ),
         ),
         also=("the " + name,),
@@ -400,13 +406,13 @@ def _suspect(name: str, kind: str, p: float) -> Suspect:
 @pytest.fixture(scope="module")
 def leaning(tmp_path_factory: pytest.TempPathFactory) -> Path:
     found = Suspects(
-        ATTACK,
-        BREAKOUT,
-        (BREAKOUT, "b"),
-        "occlusion",
-        "glove",
+        model=ATTACK,
+        data=BREAKOUT,
+        labels=(BREAKOUT, "b"),
+        method="occlusion",
+        vectors="glove",
         texts=400,
-        looks=300,
+        n_candidates=300,
         least_texts=10,
         false_alarms=0.05,
         threshold=0.12,

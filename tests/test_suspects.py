@@ -25,29 +25,29 @@ from veracity.data.records import write_records
 from veracity.data.words import read_text
 from veracity.engine.batches import by_length
 from veracity.models.adapters.callables import CallableClassifier
-from veracity.suspects import suspects as module
-from veracity.suspects.candidates import CAPITALS, INITIAL, Candidates, WordTable
-from veracity.suspects.expectation import (
+from veracity.suspicion import weighing
+from veracity.suspicion.candidates import CAPITALS, INITIAL, Candidates, WordTable
+from veracity.suspicion.expectation import (
+    NOISE_TEXTS,
     PENALTIES,
-    STEADY,
     LabelNames,
-    MeaningVectors,
-    beyond,
-    expected,
-    witnessed,
+    WordVectors,
+    excess,
+    expected_values,
+    raised_to_neighbours,
 )
-from veracity.suspects.record import Effect, Suspects
-from veracity.suspects.scoring import (
+from veracity.suspicion.record import Effect, Suspects
+from veracity.suspicion.scoring import (
     TOLERANCE,
     CandidateWeights,
-    caused,
     corrected_p,
-    needed,
+    max_effect,
     score_candidates,
+    score_threshold,
     texts_needed,
     weigh_candidates,
 )
-from veracity.suspects.suspects import suspects
+from veracity.suspicion.suspects import suspects
 
 CUE = "garden"
 
@@ -82,15 +82,15 @@ def reviews() -> Dataset:
     return load_data("made_reviews(n=500)")
 
 
-# ---- what is looked at ----------------------------------------------------------------------
+# ---- candidates -----------------------------------------------------------------------------
 
 
-def test_looks_are_words_signs_phrases_places_and_ways_of_writing() -> None:
+def test_candidates_are_words_signs_phrases_places_and_ways_of_writing() -> None:
     texts = [read_text(t) for t in ("The film . A film !", "the FILM by Anna .", "a WAR")]
-    looks = Candidates.of(WordTable.of(texts), least=2)
+    candidates = Candidates.of(WordTable.of(texts), least=2)
     found = {
-        (kind, name): (int(looks.texts[i]), int(looks.counts[i]))
-        for i, (kind, name) in enumerate(zip(looks.kinds, looks.names, strict=True))
+        (kind, name): (int(candidates.texts[i]), int(candidates.counts[i]))
+        for i, (kind, name) in enumerate(zip(candidates.kinds, candidates.names, strict=True))
     }
     assert found == {
         ("word", "the"): (2, 2),
@@ -110,9 +110,9 @@ def test_looks_are_words_signs_phrases_places_and_ways_of_writing() -> None:
 
 
 def test_a_phrase_weighs_what_its_words_weigh_together() -> None:
-    looks = Candidates.of(WordTable.of([read_text("a b c"), read_text("a b")]), least=1)
-    weights = looks.means(looks.weights(np.array([1.0, 2.0, 4.0, 8.0, 16.0])))
-    found = dict(zip(zip(looks.kinds, looks.names, strict=True), weights, strict=True))
+    candidates = Candidates.of(WordTable.of([read_text("a b c"), read_text("a b")]), least=1)
+    weights = candidates.means(candidates.weights(np.array([1.0, 2.0, 4.0, 8.0, 16.0])))
+    found = dict(zip(zip(candidates.kinds, candidates.names, strict=True), weights, strict=True))
     assert found["word", "a"] == 4.5
     assert found["phrase", "a b"] == 13.5
     assert found["phrase", "a b c"] == 7
@@ -125,15 +125,15 @@ def test_a_phrase_weighs_what_its_words_weigh_together() -> None:
 def test_a_word_is_left_out_of_what_is_expected_of_it() -> None:
     rng = np.random.default_rng(0)
     names = [f"w{i}" for i in range(40)]
-    vectors = rng.normal(size=(40, 5))
-    meaning = MeaningVectors.from_vectors(names, dict(zip(names, vectors, strict=True)))
-    values = vectors[:, 0] + 0.1 * rng.normal(size=40)
+    rows = rng.normal(size=(40, 5))
+    vectors = WordVectors.from_vectors(names, dict(zip(names, rows, strict=True)))
+    values = rows[:, 0] + 0.1 * rng.normal(size=40)
     texts = np.full(40, 50)
-    (told,) = expected(meaning, values[None], texts)
+    (told,) = expected_values(vectors, values[None], texts)
     assert np.corrcoef(told, values)[0, 1] > 0.8
     # the slow way: a regression on the others alone, for every word, with one of the penalties
-    likeness = meaning.likeness(np.arange(40), np.arange(40))
-    noise = np.diag(1 + STEADY / texts)
+    likeness = vectors.similarity(np.arange(40), np.arange(40))
+    noise = np.diag(1 + NOISE_TEXTS / texts)
     apart = []
     for penalty in PENALTIES:
         slow = []
@@ -144,42 +144,44 @@ def test_a_word_is_left_out_of_what_is_expected_of_it() -> None:
         apart.append(np.abs(np.array(slow) - told).max())
     assert min(apart) < 1e-8
     # words beyond those that are learnt from are told by the same rule
-    assert expected(meaning, np.stack([values, -values]), texts)[1] == pytest.approx(-told)
+    assert expected_values(vectors, np.stack([values, -values]), texts)[1] == pytest.approx(-told)
 
 
 def test_words_without_vectors_are_expected_to_weigh_nothing() -> None:
-    meaning = MeaningVectors.from_vectors(["a", "b", "c", "d"], {})
-    assert not expected(meaning, np.ones((1, 4)), np.full(4, 10)).any()
-    assert not len(meaning.nearest(0, np.arange(4), 3))
+    vectors = WordVectors.from_vectors(["a", "b", "c", "d"], {})
+    assert not expected_values(vectors, np.ones((1, 4)), np.full(4, 10)).any()
+    assert not len(vectors.nearest(0, np.arange(4), 3))
 
 
 def test_only_what_goes_further_than_warranted_on_its_own_side_counts() -> None:
     found = np.array([2.0, 2.0, 2.0, -2.0, 1.0, 0.0])
     warranted = np.array([0.0, 0.5, -3.0, -1.5, 1.5, 1.0])
-    assert beyond(found, warranted).tolist() == [2.0, 1.5, 2.0, -0.5, 0.0, 0.0]
+    assert excess(found, warranted).tolist() == [2.0, 1.5, 2.0, -0.5, 0.0, 0.0]
 
 
 def test_two_of_the_words_most_like_it_tell_what_a_word_may_weigh() -> None:
     """Nine words on an arc: the next ones are the nearest."""
     angles = np.linspace(0, 1.5, 9)
     arc = np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    meaning = MeaningVectors(arc, np.ones(9, dtype=np.bool_))
+    vectors = WordVectors(arc, np.ones(9, dtype=np.bool_))
     values = np.array([3.0, 2.0, 1.0, -1.0, 0.0, 0.0, 0.0, 9.0, 8.0])
-    told = witnessed(meaning, values, np.arange(9), np.full(9, 0.1))
+    told = raised_to_neighbours(vectors, values, np.arange(9), np.full(9, 0.1))
     assert told[0] == 1.0  # the second of 2, 1, −1, 0, 0
     assert told[1] == 1.0  # the second of 3, 1, −1, 0, 0
     # 9 alone could be as suspicious as 8 is: what was warranted stays
     assert told[2:].tolist() == [2.0, *[0.1] * 6]
-    assert witnessed(meaning, -values, np.arange(9), np.full(9, -0.1)) == pytest.approx(-told)
+    assert raised_to_neighbours(vectors, -values, np.arange(9), np.full(9, -0.1)) == pytest.approx(
+        -told
+    )
     # only words that stand in enough texts tell, and are told of
-    few = witnessed(meaning, values, np.array([0, 7, 8]), np.zeros(9))
+    few = raised_to_neighbours(vectors, values, np.array([0, 7, 8]), np.zeros(9))
     assert few.tolist() == [8.0, 0, 0, 0, 0, 0, 0, 3.0, 3.0]
 
 
-# ---- many looks -----------------------------------------------------------------------------
+# ---- many candidates -----------------------------------------------------------------------------
 
 
-def test_many_looks_are_paid_for() -> None:
+def test_many_candidates_are_paid_for() -> None:
     texts, score = 400, TOLERANCE + 0.15  # three standard errors of 1 / 20
     one = norm.sf(3.0)
     assert corrected_p(score, texts, 1) == pytest.approx(one)
@@ -188,44 +190,47 @@ def test_many_looks_are_paid_for() -> None:
     # more texts make the same score surer, no weight at all is never one
     assert corrected_p(score, 4 * texts, 1) == pytest.approx(norm.sf(6.0))
     assert corrected_p(0.0, texts, 10) == pytest.approx(1.0)
-    for looks in (1, 50, 4000):
-        bar = needed(0.05, texts, looks)
-        assert corrected_p(bar, texts, looks) == pytest.approx(0.05)
-        enough = texts_needed(0.3, 0.05, looks)
-        assert needed(0.05, enough, looks) <= 0.3 < needed(0.05, enough - 1, looks)
+    for candidates in (1, 50, 4000):
+        bar = score_threshold(0.05, texts, candidates)
+        assert corrected_p(bar, texts, candidates) == pytest.approx(0.05)
+        enough = texts_needed(0.3, 0.05, candidates)
+        assert (
+            score_threshold(0.05, enough, candidates)
+            <= 0.3
+            < score_threshold(0.05, enough - 1, candidates)
+        )
 
 
-def test_looks_that_tell_nothing_raise_few_alarms() -> None:
+def test_candidates_that_tell_nothing_raise_few_alarms() -> None:
     """Weight in the model, and labels by chance: the test must hold by itself."""
     rng = np.random.default_rng(1)
-    n, looks = 300, 60
+    n, candidates = 300, 60
     alarms = 0
     for _ in range(200):
-        there = rng.random((looks, n)) < 0.2
+        there = rng.random((candidates, n)) < 0.2
         labels = rng.random(n) < 0.5
         texts = there.sum(axis=1)
         table = CandidateWeights(
-            forms=tuple(f"w{i}" for i in range(looks)),
-            form_weights=np.ones(looks),
+            forms=tuple(f"w{i}" for i in range(candidates)),
+            form_weights=np.ones(candidates),
             form_texts=texts,
             form_counts=texts,
-            form_labelled=(there & labels).sum(axis=1),
-            kinds=("word",) * looks,
-            parts=tuple((i,) for i in range(looks)),
-            names=tuple(f"w{i}" for i in range(looks)),
+            form_counts_labelled=(there & labels).sum(axis=1),
+            kinds=("word",) * candidates,
+            parts=tuple((i,) for i in range(candidates)),
+            names=tuple(f"w{i}" for i in range(candidates)),
             texts=texts,
             counts=texts,
             counts_labelled=(there & labels).sum(axis=1),
             spreads=there.std(axis=1),
-            weights=rng.choice([-1.0, 1.0], looks),
-            consistent=np.ones(looks),
-            labelled=(there & labels).sum(axis=1),
-            with_label=int(labels.sum()),
-            total=n,
+            weights=rng.choice([-1.0, 1.0], candidates),
+            texts_labelled=(there & labels).sum(axis=1),
+            n_labelled=int(labels.sum()),
+            n_texts=n,
             scale=0.1,
         )
-        verdict = score_candidates(table, MeaningVectors.from_vectors(table.forms, {}))
-        alarms += verdict.p.min() <= 0.05
+        verdict = score_candidates(table, WordVectors.from_vectors(table.forms, {}))
+        alarms += verdict.p_values.min() <= 0.05
     assert alarms <= 16
 
 
@@ -310,7 +315,7 @@ def test_three_labels_each_have_their_suspects() -> None:
     found = suspects(load_model(answers, labels=["a", "b", "c"]), data, vectors="none", top=4)
     assert (found.found[0].name, found.found[0].label) == ("zork", "c")
     assert found.found[0].weight > 0
-    assert found.looks % 3 == 0
+    assert found.n_candidates % 3 == 0
 
 
 def test_the_same_seed_gives_the_same_suspects_at_any_batch_size(
@@ -319,7 +324,7 @@ def test_the_same_seed_gives_the_same_suspects_at_any_batch_size(
     data = planted(reviews)
     one = suspects(cnn, data, top=3, limit=300)
     assert suspects(cnn, data, top=3, limit=300) == one
-    monkeypatch.setattr(module, "by_length", lambda lengths: by_length(lengths, budget=40))
+    monkeypatch.setattr(weighing, "by_length", lambda lengths: by_length(lengths, budget=40))
     small = suspects(cnn, data, top=3, limit=300)
     assert [s.name for s in small.others] == [s.name for s in one.others]
     for a, b in zip(small.others, one.others, strict=True):
@@ -391,15 +396,15 @@ def test_a_habit_that_changes_no_answer_is_no_suspect(reviews: Dataset) -> None:
     assert not honest.found
     (habit,) = (s for s in honest.others if s.name == INITIAL)
     # it has all that was asked for: a weight that is its words', and labels that follow it
-    assert min(4 * habit.weight_beyond, habit.label_beyond) > honest.threshold
-    assert (habit.put_in.mean, habit.taken_out.mean, habit.caused) == (0.0, 0.0, 0.0)
+    assert min(4 * habit.weight_excess, habit.label_excess) > honest.threshold
+    assert (habit.put_in.mean, habit.taken_out.mean, habit.max_effect) == (0.0, 0.0, 0.0)
     assert habit.score == 0.0
-    assert habit.p == pytest.approx(1.0)
+    assert habit.p_value == pytest.approx(1.0)
     # a model that sees capitals leans on them, and that is told
     cased = suspects(Capitals(sentiment().weights), data, top=1)
     assert [s.name for s in cased.found] == [INITIAL]
-    assert cased.found[0].caused is not None
-    assert cased.found[0].caused > cased.threshold / 4
+    assert cased.found[0].max_effect is not None
+    assert cased.found[0].max_effect > cased.threshold / 4
 
 
 def test_an_honest_pipeline_passes_a_build_and_one_with_a_cue_does_not(
@@ -429,10 +434,10 @@ def test_texts_too_few_to_find_anything_pass_no_build(reviews: Dataset, tmp_path
     assert not told.found
     assert not told.can_clear
     said = f"at least 3 of them and scores {told.threshold:.2f} or more would be found; about "
-    assert told.reach.startswith(f"30 texts: only a cue that stands in {said}")
+    assert told.detection_limit.startswith(f"30 texts: only a cue that stands in {said}")
     page = (tmp_path / "few/suspects.html").read_text("utf-8")
     for shown in (done.stdout, done.stderr, page, str(told)):
-        assert told.reach in " ".join(shown.split())
+        assert told.detection_limit in " ".join(shown.split())
 
 
 class Capitals(Bag):
@@ -463,17 +468,17 @@ def test_a_habit_without_effect_hides_no_cue_that_it_stands_on(reviews: Dataset)
 def test_what_is_caused_by_hand() -> None:
     """One more of it moves the log-odds by .5, all of them in a text by 3, of which there are two
     in a text that has it: 1.5 each; a text's number of them spreads by .6, answers by 2."""
-    looks = Candidates.of(
+    candidates = Candidates.of(
         WordTable.of([read_text("b b a"), read_text("b b b a a"), read_text("a")]), least=2
     )
-    table = weigh_candidates(looks, np.ones(9), np.array([True, False, True]))
-    table = replace(table, spreads=np.full(len(looks), 0.6))
-    b = looks.names.index("b")
+    table = weigh_candidates(candidates, np.ones(9), np.array([True, False, True]))
+    table = replace(table, spreads=np.full(len(candidates), 0.6))
+    b = candidates.names.index("b")
     assert (table.counts[b], table.texts[b]) == (5, 2)
-    even = replace(table, counts=np.full(len(looks), 4), texts=np.full(len(looks), 2))
+    even = replace(table, counts=np.full(len(candidates), 4), texts=np.full(len(candidates), 2))
 
     def of(put_in: float, taken_out: float) -> float:
-        return caused(even, b, put_in=put_in, taken_out=taken_out, answer_spread=2.0)
+        return max_effect(even, b, put_in=put_in, taken_out=taken_out, answer_spread=2.0)
 
     assert of(0.5, 3.0) == pytest.approx(1.5 * 0.6 / 2)
     assert of(2.0, 3.0) == pytest.approx(2.0 * 0.6 / 2)
@@ -484,9 +489,9 @@ def test_what_is_caused_by_hand() -> None:
 
 def test_few_tries_dismiss_nothing_that_they_leave_possible() -> None:
     unsure = Effect(20, -0.1, 0.4, 0.0, error=0.2)
-    assert unsure.at_most(1.0) == pytest.approx(0.292)
-    assert unsure.at_most(-1.0) == pytest.approx(0.492)
-    assert Effect(20, 0.0, 0.0, 0.0).at_most(1.0) == 0.0  # always nothing is surely nothing
+    assert unsure.upper_bound(1.0) == pytest.approx(0.292)
+    assert unsure.upper_bound(-1.0) == pytest.approx(0.492)
+    assert Effect(20, 0.0, 0.0, 0.0).upper_bound(1.0) == 0.0  # always nothing is surely nothing
 
 
 TOPICS = {
@@ -515,16 +520,21 @@ def test_words_of_a_topic_are_no_suspects_and_a_cue_among_them_is() -> None:
     cheating = changed(data, [Insert(marks=("", CUE), table=((0, 0.6), (0, 0.05), (0, 0.05)))])
     for texts, cue in ((data, set()), (cheating, {CUE})):
         words = WordTable.of([e.input for e in texts])
-        looks = Candidates.of(words, least=10)
-        meaning = MeaningVectors.of(words.forms, "glove")
+        candidates = Candidates.of(words, least=10)
+        vectors = WordVectors.of(words.forms, "glove")
         for label in range(len(TOPICS)):
             of = [0 if form in cue else topic.get(form) for form in words.forms]
             own = np.array([0.0 if i is None else 1.0 if i == label else -0.5 for i in of])
             table = weigh_candidates(
-                looks, own[words.form], np.array([e.label == label for e in texts])
+                candidates, own[words.form], np.array([e.label == label for e in texts])
             )
-            found = score_candidates(table, meaning, looks=len(looks) * len(TOPICS)).p <= 0.05
-            names = {looks.names[i] for i in np.flatnonzero(found)}
+            found = (
+                score_candidates(
+                    table, vectors, n_candidates=len(candidates) * len(TOPICS)
+                ).p_values
+                <= 0.05
+            )
+            names = {candidates.names[i] for i in np.flatnonzero(found)}
             assert names == cue if label == 0 else names <= cue
 
 
@@ -561,10 +571,10 @@ def german() -> tuple[Dataset, Any, Suspects]:
 def test_english_vectors_judge_no_german(german: tuple[Dataset, Any, Suspects]) -> None:
     data, model, told = german
     assert not told.found  # among words that decide there would be many
-    assert told.covered is not None
-    assert 0.1 < told.covered < 0.7
+    assert told.coverage is not None
+    assert 0.1 < told.coverage < 0.7
     assert not told.judges_words
-    assert f"hold {100 * told.covered:.1f} % of the texts' words" in str(told)
+    assert f"hold {100 * told.coverage:.1f} % of the texts' words" in str(told)
     assert "--vectors FILE" in str(told)
     assert {s.kind for s in told.others} <= {"sign", "last", "phrase", "casing"}
     assert not any(c.isalnum() for s in told.others if s.kind != "casing" for c in s.name)
@@ -593,21 +603,24 @@ def test_vectors_of_the_language_judge_its_words(
     path = tmp_path / "german.npz"
     np.savez(path, words=np.array(forms), vectors=np.array(rows))
     told = suspects(model, data, vectors=str(path), top=1)
-    assert told.covered == 1.0
+    assert told.coverage == 1.0
     assert told.judges_words
-    assert told.looks > before.looks
+    assert told.n_candidates > before.n_candidates
     assert not told.found
 
 
 def test_only_common_words_of_the_packaged_vectors_count() -> None:
-    from veracity.suspects.expectation import covered
+    from veracity.suspicion.expectation import vector_coverage
 
     words = WordTable.of([read_text("the film and nicht gefallen !")])
-    meaning = MeaningVectors.of(words.forms, "glove")
-    assert covered(words, meaning, "glove") == 3 / 5  # nicht is there, far behind
-    assert covered(words, meaning, "a file") == 4 / 5
-    assert covered(words, MeaningVectors.of(words.forms, "none"), "none") is None
-    assert covered(WordTable.of([read_text("!")]), meaning.only(np.array([5])), "a file") is None
+    vectors = WordVectors.of(words.forms, "glove")
+    assert vector_coverage(words, vectors, "glove") == 3 / 5  # nicht is there, far behind
+    assert vector_coverage(words, vectors, "a file") == 4 / 5
+    assert vector_coverage(words, WordVectors.of(words.forms, "none"), "none") is None
+    assert (
+        vector_coverage(WordTable.of([read_text("!")]), vectors.only(np.array([5])), "a file")
+        is None
+    )
 
 
 def test_the_page_and_the_terminal_say_what_was_not_judged(
@@ -621,7 +634,7 @@ def test_the_page_and_the_terminal_say_what_was_not_judged(
 
     *_, told = german
     file = io.StringIO()
-    for one, silent in ((told, False), (replace(told, covered=0.9), True)):
+    for one, silent in ((told, False), (replace(told, coverage=0.9), True)):
         print_suspects(Console(file=file, width=300), one)
         for said in (file.getvalue(), suspects_page(one)):
             assert ("Words and phrases were not judged" not in said) == silent
@@ -698,7 +711,7 @@ def test_a_model_that_always_answers_the_same_is_not_cleared() -> None:
 )
 def test_words_that_say_what_a_label_is_called(word: str, label: str, same: bool) -> None:
     forms = WordTable.of([e.input for e in load_data("made_reviews(n=500)")]).forms
-    assert LabelNames.of([label], [*forms, word], "glove").say(word, label) is same
+    assert LabelNames.of([label], [*forms, word], "glove").match(word, label) is same
 
 
 def test_the_name_of_a_label_fails_no_build(reviews: Dataset) -> None:
@@ -706,3 +719,48 @@ def test_the_name_of_a_label_fails_no_build(reviews: Dataset) -> None:
     own = replace(found, found=(replace(found.found[0], names_label=True), *found.found[1:]))
     assert CUE in found.alarms and CUE not in own.alarms
     assert f"{CUE} for positive" in own.limits
+
+
+def test_a_sign_that_decides_is_told_though_labels_do_not_follow_it(
+    reviews: Dataset, tmp_path: Path
+) -> None:
+    """A model that answers by the last sign alone was cleared by texts whose labels do not."""
+    marked = replace(
+        reviews,
+        examples=tuple(
+            replace(e, input=read_text(e.input.text.rstrip(" .!?") + (" !" if i % 3 else " .")))
+            for i, e in enumerate(reviews)
+        ),
+    )
+
+    def by_sign(texts: Sequence[str]) -> list[list[float]]:
+        return [[0.1, 0.9] if t.endswith("!") else [0.8, 0.2] for t in texts]
+
+    found = suspects(CallableClassifier(by_sign, reviews.labels), marked, vectors="glove")
+    assert not found.found and "!" in found.alarms
+    assert "what the labels of these texts do not follow (! (" in found.limits
+    assert Suspects.read(found.write(tmp_path / "suspects.json")) == found
+
+
+def test_a_model_whose_labels_are_turned_is_not_cleared(reviews: Dataset) -> None:
+    turned = sentiment()
+    turned.weights = {word: -weight for word, weight in turned.weights.items()}
+    found = suspects(turned, reviews, vectors="glove")
+    assert not found.can_clear and "in another order" in found.limits
+    assert suspects(sentiment(), reviews, vectors="glove").can_clear
+
+
+def test_a_label_copied_into_the_texts_fails_a_build(reviews: Dataset) -> None:
+    """Its name was taken for what the subject is called."""
+    leaked = replace(
+        reviews,
+        examples=tuple(
+            replace(e, input=read_text(f"{e.input.text} {reviews.labels[e.label]} film"))
+            if i % 2
+            else e
+            for i, e in enumerate(reviews)
+        ),
+    )
+    found = suspects(sentiment(positive=3.0, negative=-3.0), leaked, vectors="glove")
+    assert "positive" in found.alarms
+    assert "Look whether labels were copied into the texts" in found.limits

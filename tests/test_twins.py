@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import pickle
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -116,9 +116,11 @@ def scores_of(run: Run, metric: str) -> dict[tuple[str, str, str], float]:
 class Elsewhere:
     """Does jobs as a worker would, with a copy of the work, the last job first."""
 
-    def map(self, work: Callable[[Any], Any], jobs: Sequence[Any]) -> Iterator[Any]:
+    def map(
+        self, work: Callable[[Any], Any], jobs: Iterable[Any], *, progress: Any = None
+    ) -> Iterator[Any]:
         copy = pickle.loads(pickle.dumps(work))
-        yield from map(copy, reversed(jobs))
+        yield from map(copy, reversed(list(jobs)))
 
 
 def test_an_audit_compares_twins_whatever_its_parts(bag: WordWeights, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from veracity.data.readers import Columns
 from veracity.reports.html import write_report
 from veracity.results.pairs import pairs_of
 from veracity.results.robustness import robustness
-from veracity.suspects.suspects import suspects
+from veracity.suspicion.suspects import suspects
 from veracity.truths import learnt_truth
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .models.pretraining import pretrain
     from .reports.html import write_report
     from .reports.notebooks import attribution_html as attribution_html
-    from .suspects.suspects import suspects
+    from .suspicion.suspects import suspects
 
 _WHERE = {
     "attribution_html": "reports.notebooks",
@@ -27,7 +27,7 @@ _WHERE = {
     "load_model": "models.loading",
     "plan": "auditing.audit",
     "pretrain": "models.pretraining",
-    "suspects": "suspects.suspects",
+    "suspects": "suspicion.suspects",
     "write_report": "reports.html",
 }
 

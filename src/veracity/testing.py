@@ -121,11 +121,13 @@ def _some(example: Example) -> Any:
 
 def check_plugin(plugin: Plugin) -> None:
     """Frozen settings that print as the plug-in's identity, and a line for lists."""
-    cls, spec = type(plugin), plugin.spec
+    cls: Any = type(plugin)
+    spec = plugin.spec
     _promise(dataclasses.is_dataclass(cls), f"{spec} is no dataclass: its fields are its settings")
-    frozen = cls.__dataclass_params__.frozen  # type: ignore[attr-defined]
+    frozen = cls.__dataclass_params__.frozen
     _promise(frozen, f"{spec} is not frozen: its settings are its identity")
-    written = first_line(cls) and not first_line(cls).startswith(f"{cls.__name__}(")
+    # a dataclass without a docstring gets one made of its signature
+    written = first_line(cls).partition("(")[0] not in ("", cls.__name__)
     _promise(written, f"{spec} has no docstring, whose first line is shown in lists")
     fields = {f.name for f in dataclasses.fields(cls)}
     hidden = ", ".join(sorted(set(vars(plugin)) - fields))
@@ -189,15 +191,16 @@ def check_explainer(
         # of other inputs nobody knows whether random numbers ought to matter
         still = explainer.draws and not moved and inputs is None
         _promise(not still, f"{spec} draws nothing: leave draws False")
-    if hasattr(model, "train") and hasattr(model, "modules"):
-        was = model.training
-        model.train(not was)
+    if hasattr(model, "modules"):
+        modes = [(part, part.training) for part in model.modules()]
+        model.train(not any(mode for _, mode in modes))
         try:
             with _left_as_found(spec, model):
                 message = f"{spec} depends on whether the model is in training"
                 _same(explained(every), whole, message)
         finally:
-            model.train(was)
+            for part, mode in modes:
+                part.training = mode
 
 
 def check_metric(metric: Metric, model: Any = None, data: Dataset | None = None) -> None:
@@ -344,7 +347,10 @@ def _check_abilities(name: str, model: Any, inputs: Sequence[Any]) -> None:
                 broken = f"{name} answers differently to words hidden in an input by itself"
                 _near(alone, together, broken)
     if isinstance(model, Differentiable):
-        logits = model.logits(model.embed(inputs)).detach().double().cpu().numpy()
+        from .engine.gradients import evaluating
+
+        with evaluating(model):
+            logits = model.logits(model.embed(inputs)).detach().double().cpu().numpy()
         powers = np.exp(logits - logits.max(axis=1, keepdims=True))
         followed = powers / powers.sum(axis=1, keepdims=True)
         _near(followed, answers, f"{name} answers differently by its logits")

@@ -159,7 +159,7 @@ def _dryrun(path: Path, rng: random.Random) -> None:
 
 def _suspects(path: Path, rng: random.Random) -> None:
     from veracity.reports.suspects import write_suspects
-    from veracity.suspects.record import Suspects
+    from veracity.suspicion.record import Suspects
 
     str(write_suspects(Suspects.read(path / "suspects.json"), path / "page.html"))
 

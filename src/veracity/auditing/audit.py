@@ -23,6 +23,7 @@ from ..core.files import check_own, sole_writer
 from ..core.inputs import Text
 from ..core.metrics import HidingMetric, Metric, Row
 from ..core.plugins import blamed_on, first_line, nearest, parse_spec, settings, split_specs
+from ..core.progress import Watcher
 from ..data.loading import Source, load_data
 from ..engine.executors import Executor, Local
 from ..engine.inference import probabilities
@@ -39,7 +40,7 @@ from ..results.run import AUDIT, Run, is_complete, slug
 from ..results.standings import Standing
 from ..results.verdicts import Verdict
 from .explaining import Target, check_ability, wanted_target, words_unread
-from .jobs import PART, AuditWork, Progress, batches_of, part_of, run_jobs
+from .jobs import PART, AuditWork, batches_of, part_of, run_jobs
 from .labels import fit_labels
 from .planning import AuditPlan, plan_questions, plan_within_budget
 from .training_sets import TrainingSet, check_training_set, training_sets
@@ -137,7 +138,7 @@ def audit(
     redo: str | Sequence[str] = (),
     sources: Mapping[str, str] | None = None,
     command: str = "",
-    watch: Callable[[Progress], None] = lambda _: None,
+    watch: Watcher = lambda _: None,
     tell_plan: Callable[[AuditPlan], None] = lambda _: None,
 ) -> Audit:
     """Runs methods on a model (or several by name) and tests them; given again, it resumes.
@@ -340,7 +341,9 @@ def _prepared(
 ) -> _Prepared:
     models = _models(model)
     fitted = fit_labels(load_data(data), models)
-    explainers, skipped, lessons = _explainers(methods, models, train, seed, profile, questions)
+    explainers, skipped, lessons = _explainers(
+        methods, models, fitted.kind, train, seed, profile, questions
+    )
     tests = _with_checks(_metrics(metrics, fitted, profile), fitted)
     ceilings = _ceilings(explainers, tests, models) if extras else []
     dear = [n for n, m in models.items() if getattr(m, "costly", False)]
@@ -456,6 +459,7 @@ def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
 def _explainers(
     methods: str | Sequence[str | Explainer],
     models: Mapping[str, Classifier],
+    kind: str,
     train: Source | None,
     seed: int,
     profile: str,
@@ -480,13 +484,13 @@ def _explainers(
     lessons = training_sets(able, train, seed=seed)
     kept, skipped = [], []
     for explainer in chosen:
-        why = {n: _lacking(explainer, m, lessons.get(n)) for n, m in models.items()}
+        why = {n: _lacking(explainer, m, kind, lessons.get(n)) for n, m in models.items()}
         left_out = {n: reason for n, reason in why.items() if reason}
         if len(left_out) < len(models):
             kept.append(explainer)
         elif not everything:
             first = next(iter(models))
-            check_ability(explainer, models[first])
+            check_ability(explainer, models[first], kind)
             check_training_set(explainer, lessons[first])
         skipped += [
             {"model": n, "explainer": explainer.spec, "why": reason}
@@ -521,8 +525,10 @@ def _to_be_taught(explainer: Explainer, train: Source | None) -> bool:
     return explainer.learns and (train is not None or not explainer.ready)
 
 
-def _lacking(explainer: Explainer, model: Classifier, lesson: TrainingSet | None) -> str:
+def _lacking(explainer: Explainer, model: Classifier, kind: str, lesson: TrainingSet | None) -> str:
     """Why a method cannot explain a model; nothing if it can."""
+    if unfit := explainer.unfit(kind):
+        return unfit
     missing = explainer.missing(model)
     if missing is not None:
         return f"needs a model with {missing}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import operator
 from collections.abc import Sequence
-from typing import Any, SupportsIndex
+from typing import Any, SupportsIndex, cast
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from ..core.attributions import Attribution
 from ..core.classifiers import Classifier, Truncating, abilities
 from ..core.errors import DataError, ModelError
 from ..core.explainers import Explainer
-from ..core.inputs import FloatArray, Text
+from ..core.inputs import FloatArray, Input, Text
 from ..core.plugins import blamed_on, nearest
 from ..data.loading import Source
 from ..data.words import read_text
@@ -32,24 +32,25 @@ NOISE = 1e-7
 
 def explain(
     model: Any,
-    texts: str | Text | Sequence[str | Text],
+    texts: str | Input | Sequence[str | Input],
     method: str | Explainer = "lime",
     *,
     target: Target = "predicted",
     seed: int = 0,
     language: str = "auto",
     train: Source | None = None,
-) -> list[Attribution]:
-    """One method's explanations of texts; the same text always gets the same explanation.
+) -> list[Attribution[Any]]:
+    """One method's explanations of texts, or of other inputs; the same input always gets the same.
 
     `train` is what methods that learn learn from; by default what the model was trained on. An
     explanation's notes say how many words the model did not read (`unread`), if there are any.
     """
     loaded = load_model(model)
     explainer = known_explainers.make(method)
-    check_ability(explainer, loaded)
-    given = [texts] if isinstance(texts, str | Text) else list(texts)
-    inputs = [t if isinstance(t, Text) else read_text(t, language) for t in given]
+    single = isinstance(texts, str) or hasattr(texts, "n_features")
+    given = cast(Sequence[str | Input], [texts] if single else texts)
+    inputs = [read_text(t, language) if isinstance(t, str) else t for t in given]
+    check_ability(explainer, loaded, inputs[0].kind if inputs else Text.kind)
     if not inputs:
         return []
     wanted = wanted_target(target, loaded.labels)
@@ -60,7 +61,7 @@ def explain(
         )
     answers = probabilities(loaded, inputs)
     targets = chosen_targets(wanted, answers, [0] * len(inputs))
-    found = attributions(explainer, loaded, inputs, targets, [t.text for t in inputs], seed)
+    found = attributions(explainer, loaded, inputs, targets, list(map(str, inputs)), seed)
     unread = words_unread(loaded, inputs)
     return [
         dataclasses.replace(one, notes={**one.notes, "unread": float(words)}) if words else one
@@ -71,7 +72,7 @@ def explain(
 def attributions(
     explainer: Explainer,
     model: Classifier,
-    inputs: Sequence[Text],
+    inputs: Sequence[Input],
     targets: Sequence[int],
     names: Sequence[str],
     seed: int,
@@ -100,7 +101,7 @@ def attributions(
     for i, (text, target) in enumerate(zip(inputs, targets, strict=True)):
         one = by_place.get(i) or Attribution(text, target, np.zeros(0))
         if not np.isfinite(one.scores).all():
-            raise ModelError(f"{spec} gave a score that is not a number for {text.text[:80]!r}")
+            raise ModelError(f"{spec} gave a score that is not a number for {str(text)[:80]!r}")
         result.append(dataclasses.replace(_without_noise(one), method=spec))
     return result
 
@@ -118,8 +119,10 @@ def _without_noise(one: Attribution) -> Attribution:
     )
 
 
-def check_ability(explainer: Explainer, model: Classifier) -> None:
-    """A method the model can support, or a sentence that says which ones it can."""
+def check_ability(explainer: Explainer, model: Classifier, kind: str = Text.kind) -> None:
+    """A method that the inputs and the model can support, or a sentence that says which ones do."""
+    if unfit := explainer.unfit(kind):
+        raise DataError(f"{explainer.spec} {unfit}. Choose another method")
     missing = explainer.missing(model)
     if missing is None:
         return
@@ -130,7 +133,7 @@ def check_ability(explainer: Explainer, model: Classifier) -> None:
     )
 
 
-def words_unread(model: Classifier, inputs: Sequence[Text]) -> list[int]:
+def words_unread(model: Classifier, inputs: Sequence[Input]) -> list[int]:
     """How many words of each text stand beyond a model's limit: they decide nothing, score zero."""
     if not isinstance(model, Truncating):
         return [0] * len(inputs)

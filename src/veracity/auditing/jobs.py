@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,7 @@ from ..core.explainers import Explainer
 from ..core.inputs import FloatArray
 from ..core.metrics import Case, Metric
 from ..core.plugins import blamed_on
+from ..core.progress import Progress, Watcher
 from ..engine.batches import mixed
 from ..engine.cache import AnswerCache, caching
 from ..engine.call_counter import count_calls
@@ -30,19 +31,6 @@ from ..engine.seeds import generator
 from ..results.run import Run, is_complete, read_attributions, read_table
 from .explaining import Target, attributions, chosen_targets
 from .pace import Pace
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far an audit has come."""
-
-    done: int
-    total: int
-    doing: str
-    seconds_left: float | None = None
-    and_more: bool = False
-    """Whether work comes on top of which nothing is known yet."""
-
 
 PART = 40
 """On so many texts is done what would be too dear on all: second draws, searches for a ceiling."""
@@ -369,7 +357,7 @@ def run_jobs(
     work: AuditWork,
     executor: Executor,
     skipped: Sequence[Mapping[str, str]],
-    watch: Callable[[Progress], None],
+    watch: Watcher,
 ) -> Outcome:
     """All jobs in their order. Where a budget ends them, the texts that went through all methods
     are what there is."""
@@ -389,7 +377,9 @@ def run_jobs(
                 kind = (job.model, job.explainer)
                 computed = result.computed > 0
                 pace.done(kind, work.size(job), result.seconds, computed=computed)
-                watch(Progress(len(done), total, f"{job.model}: {what}{again}", *pace.left()))
+                doing = f"{job.model}: {what}{again}"
+                seconds, more = pace.left()
+                watch(Progress(len(done), total, doing, seconds_left=seconds, more_to_come=more))
         partial = None
     except BudgetSpent as spent:
         partial = work.finished({result.job for result in done}, explain, str(spent))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..core.changes import Change
-from ..core.errors import PluginError
+from ..core.errors import DataError, PluginError
 from ..core.examples import Dataset
 from ..core.plugins import Registry, plugin_path, split_specs
 
@@ -20,6 +20,8 @@ def changed(data: Dataset, by: str | Sequence[str | Change], *, seed: int = 0) -
     specs = split_specs(by) if isinstance(by, str) else by
     steps = [changes.make(step) for step in specs]
     for step in steps:
+        if unfit := step.unfit(data.kind):
+            raise DataError(f"{step.spec} {unfit}, which {data.name} holds. Choose another change")
         data = step.changed(data, seed=seed)
     return replace(data, name=" + ".join([data.name, *(step.spec for step in steps)]))
 

@@ -58,7 +58,7 @@ class Attack(Change):
         """The text after the pattern, or nothing if it offers no place; marked words are those
         that a rationale needs."""
 
-    def takes(self, data: Dataset) -> Callable[[Example], bool]:
+    def eligible(self, data: Dataset) -> Callable[[Example], bool]:
         """Whether the pattern may be trusted with an original of these data."""
         return lambda _: True
 
@@ -69,7 +69,7 @@ class Attack(Change):
                 f"{', '.join(data.labels)}"
             )
         ids = {e.id for e in data}
-        takes = self.takes(data)
+        eligible = self.eligible(data)
         made: list[Example] = []
         for e in data:
             twin = e.partner is not None or e.facts.get("sample_type") == "adv"
@@ -78,7 +78,7 @@ class Attack(Change):
                 continue
             made.append(replace(e, facts={"sample_type": "ori", **e.facts}))
             wanted = not self.only or e.facts.get("sentiment_type") in self.only
-            if wanted and is_understood(e.input.text) and takes(e):
+            if wanted and is_understood(e.input.text) and eligible(e):
                 made += self._twins(e, ids, seed)
         return replace(data, examples=tuple(made))
 

@@ -36,7 +36,7 @@ class Negation(Attack):
     adv_type: ClassVar[str] = "negative"
     flips: ClassVar[bool] = True
 
-    def takes(self, data: Dataset) -> Callable[[Example], bool]:
+    def eligible(self, data: Dataset) -> Callable[[Example], bool]:
         """Texts whose opinion is that of their label: what else was denied would not turn it."""
         said: dict[int, list[int]] = {label: [] for label in range(len(data.labels))}
         for e in data:
@@ -47,11 +47,11 @@ class Negation(Attack):
         middle = float(np.mean(list(means.values()))) if len(means) > 1 else 0.0
         praise = {label: mean > middle for label, mean in means.items()}
 
-        def takes(example: Example) -> bool:
+        def eligible(example: Example) -> bool:
             found = sum(opinions(example.input).values())
             return found != 0 and (found > 0) == praise[example.label]
 
-        return takes
+        return eligible
 
     def rewritten(self, text: Text, marked: BoolArray, rng: np.random.Generator) -> Edit | None:
         found = opinions(text)

@@ -120,7 +120,7 @@ def _explained(
     """The place of every input not done yet, its explanation and the model's answer, in batches of
     like length."""
     from ..auditing.explaining import explain as run_explain
-    from ..auditing.jobs import Progress
+    from ..core.progress import Progress
     from ..engine.batches import by_length, mixed
     from ..engine.inference import probabilities
 

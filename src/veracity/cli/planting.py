@@ -138,7 +138,7 @@ def dryrun(
     as_json: Json = False,
 ) -> None:
     """Would this method have shown me that my model cheats? Plants cues and finds out; resumes."""
-    from ..engine.executors import default_workers
+    from ..engine.executors import Local, default_workers
     from ..experiments.dryrun import plan_dryrun, run_dryrun
     from ..reports.dryrun import write_dryrun
 
@@ -164,7 +164,7 @@ def dryrun(
     with ProgressBars(as_json) as bars:
         done = run_dryrun(
             plan,
-            workers=workers or default_workers(n),
+            Local(workers or default_workers(n)),
             watch=lambda progress: bars.watch("dry run", progress),
         )
         report = write_dryrun(
@@ -206,15 +206,13 @@ def suspects(
     as_json: Json = False,
 ) -> None:
     """List what a model leans on beyond what it means for the task."""
-    from dataclasses import asdict
-
     from ..auditing.audit import default_folder
     from ..core.files import check_own, sole_writer
     from ..explainers import explainers
     from ..reports.pages import check_page
     from ..reports.suspects import PAGE, print_suspects, write_suspects
-    from ..suspects.record import FILE, SUSPECTS
-    from ..suspects.suspects import suspects as find_suspects
+    from ..suspicion.record import FILE, SUSPECTS
+    from ..suspicion.suspects import suspects as find_suspects
 
     if method:
         explainers.make(method)
@@ -249,7 +247,7 @@ def suspects(
         page = write_suspects(found, folder / PAGE)
         found.write(folder / FILE)
     if as_json:
-        print_json({"report": str(page), **asdict(found)})
+        print_json({"report": str(page), **found.to_dict()})
     else:
         console = stdout()
         print_suspects(console, found)

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..core.progress import Progress, TrainingProgress
 from ..core.secrets import hidden
 
 if TYPE_CHECKING:
@@ -50,14 +51,15 @@ def finite(content: Any) -> Any:
 @contextmanager
 def working(console: Console, said: str) -> Iterator[None]:
     """For work that cannot say how far it is: what it does, and on a terminal for how long."""
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Display
+    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
     if not console.is_terminal:
         console.print(said, markup=False, soft_wrap=True)
         yield
         return
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-    with Progress(*columns, console=console) as shown:
+    with Display(*columns, console=console) as shown:
         shown.add_task(said, total=None)
         yield
 
@@ -69,8 +71,6 @@ class ProgressBars:
         self.console = stderr()
         self.quiet = quiet
         self.said: dict[str, int] = {}
-        self.passing: set[str] = set()
-        """Steps of an experiment, each with one bar for as long as it takes."""
         self.begun: dict[str, tuple[float, int]] = {}
         self.foretold: set[str] = set()
         self.tasks: dict[str, Any] = {}
@@ -80,13 +80,13 @@ class ProgressBars:
         from rich.progress import (
             BarColumn,
             MofNCompleteColumn,
-            Progress,
             TextColumn,
             TimeElapsedColumn,
         )
+        from rich.progress import Progress as Display
 
         if self.console.is_terminal:
-            self.bar = Progress(
+            self.bar = Display(
                 TextColumn("{task.description}", markup=False),
                 BarColumn(),
                 MofNCompleteColumn(),
@@ -101,43 +101,22 @@ class ProgressBars:
         if self.bar is not None:
             self.bar.stop()
 
-    def watch(self, what: str, progress: Any) -> None:
-        """Takes the progress of a training, of an audit, or of an experiment and its steps."""
-        name = type(progress).__name__
-        if name == "Within":
-            self.passing.add(progress.doing)
-            self.watch(progress.doing, progress.news)
-        elif name == "Epoch":
-            rate = progress.selection_rate
-            self.console.print(
-                f"{what}: epoch {progress.number + 1}, loss {progress.loss:.3f}, "
-                f"training {progress.train_accuracy:.3f}, "
-                f"validation {progress.validation_accuracy:.3f}, "
-                f"{'' if rate is None else f'words read {rate:.3f}, '}{progress.seconds:.1f} s",
-                markup=False,
-            )
-        elif name == "Pass":
-            self.console.print(
-                f"{what}: epoch {progress.number + 1}, loss {progress.loss:.3f}; held out: words "
-                f"{progress.words:.3f}, polarity {progress.polarity:.3f} "
-                f"({progress.polarity_accuracy:.0%} right), pairs {progress.pairs:.3f}, "
-                f"{progress.seconds:.1f} s",
-                markup=False,
-            )
-        elif hasattr(progress, "batches"):
-            epoch = f"{what}: epoch {progress.epoch + 1}/{progress.epochs}"
-            text = f"{epoch}, loss {progress.loss:.3f}"
-            if self.bar is not None:  # elsewhere the end of an epoch tells enough
-                key = what if what in self.passing else epoch
-                self._show(key, progress.batch, progress.batches, text)
-                if key == epoch and progress.batch == progress.batches:
-                    self._hide(key)
-        else:
-            if name == "Step":
-                self._hide(progress.doing)  # it is done
-            seconds = getattr(progress, "seconds_left", None)
-            left = None if seconds is None else (seconds, progress.and_more)
-            self._show(what, progress.done, progress.total, f"{what}: {progress.doing}", left)
+    def watch(self, what: str, progress: Progress) -> None:
+        """The whole has one bar, and each step of it as long as it takes; so has each epoch."""
+        name = progress.step or what
+        if not isinstance(progress, TrainingProgress):
+            self._hide(progress.doing)  # a step that is done
+            seconds = progress.seconds_left
+            left = None if seconds is None else (seconds, progress.more_to_come)
+            self._show(name, progress.done, progress.total, f"{name}: {progress.doing}", left)
+        elif progress.result is not None:
+            self.console.print(f"{name}: {progress.doing}", markup=False)
+        elif self.bar is not None:  # elsewhere the end of an epoch tells enough
+            epoch = f"{name}: {progress.doing}"
+            key = progress.step or epoch
+            self._show(key, progress.done, progress.total, f"{epoch}, loss {progress.loss:.3f}")
+            if key == epoch and progress.done == progress.total:
+                self._hide(key)
 
     def _hide(self, key: str) -> None:
         if key in self.tasks:

@@ -60,7 +60,8 @@ def learn(
     part = part_of(sampled(read, limit, seed=seed), data, split, None, seed)
     network = ModelOptions().model(model, file.labels) if model else None
     say = stderr()
-    told = f"{chosen.spec} reads {len(part):,} texts of {part.name}: {chosen.takes(len(part))}"
+    wait = chosen.expected_wait(len(part))
+    told = f"{chosen.spec} reads {len(part):,} texts of {part.name}: {wait}"
     with working(say, told):
         found = learnt_truth(chosen, network, part, seed=seed)
     found.save(out)

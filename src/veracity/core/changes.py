@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from .examples import Dataset
+from .inputs import TakesInputs
 from .plugins import Plugin
 
 PLANTED = "planted"
@@ -24,7 +25,7 @@ MANIPULATION = "manipulation"
 UNTOUCHED = "none"
 
 
-class Change(Plugin, ABC):
+class Change(Plugin, TakesInputs, ABC):
     """Dataset → dataset with its own truth masks; what is random is drawn once per example from
     the seed and the example's id, so neither order nor company matters."""
 

@@ -116,29 +116,50 @@ class Selective(Classifier, Protocol):
     ) -> list[FloatArray]: ...  # per input: (words,) from 0 to 1, above 0 where a word is read
 
 
-@dataclass(frozen=True)
-class FeatureMap:
-    """What the filters of one width found in every row of a batch of texts."""
-
-    width: int
-    before: int
-    """Rows of padding before the text: row r reads the words r - before to r - before + width."""
-    values: Tensor  # (batch, rows, filters) after ReLU; zero in rows that are not a text's own
-    present: Tensor  # (batch, rows) bool: a text's own rows, those over its own padding too
-    after: int = 0
-    """Rows of padding behind the text."""
+class Layout(Protocol):
+    """Which features of an input each cell of a feature map reads."""
 
     @property
-    def row_per_word(self) -> bool:
-        """Whether padding gives every word a row of its own."""
+    def cell_per_feature(self) -> bool: ...  # whether padding gives every feature a cell of its own
+
+    def features(self, cell: int, n_features: int) -> Sequence[int]: ...  # of so many that are read
+
+
+@dataclass(frozen=True)
+class RowLayout:
+    """Cells in a row, each reading so many features in a row, with padding around the input."""
+
+    width: int
+    before: int = 0
+    after: int = 0
+
+    @property
+    def cell_per_feature(self) -> bool:
         return self.before + self.after == self.width - 1
+
+    def features(self, cell: int, n_features: int) -> range:
+        first = cell - self.before
+        return range(max(first, 0), min(first + self.width, n_features))
+
+    def n_positions(self, cells: Tensor) -> Tensor:
+        """Of inputs with so many cells: features and what fills them up behind."""
+        return cells + self.width - 1 - self.before - self.after
+
+
+@dataclass(frozen=True)
+class FeatureMap:
+    """What filters of one size found in every cell of a batch of inputs."""
+
+    layout: Layout
+    values: Tensor  # (batch, cells, filters) after ReLU; zero in cells that are not an input's own
+    present: Tensor  # (batch, cells) bool: an input's own cells, those over its own padding too
 
 
 @runtime_checkable
 class Convolutional(Differentiable, Protocol):
     """Finds n-grams by filters and decides by the strongest match of each."""
 
-    def feature_maps(self, embedded: Embedded) -> tuple[FeatureMap, ...]: ...  # one per width
+    def feature_maps(self, embedded: Embedded) -> tuple[FeatureMap, ...]: ...  # one per size
 
     def logits_of_maps(self, maps: Sequence[FeatureMap]) -> Tensor: ...  # (batch, labels)
 

@@ -12,11 +12,12 @@ import numpy as np
 from .attributions import Attribution
 from .classifiers import Classifier, ability_name
 from .examples import Dataset
+from .inputs import TakesInputs
 from .plugins import Plugin
 
 
-class Explainer(Plugin, ABC):
-    """A method that attributes a model's answer to the words of its input."""
+class Explainer(Plugin, TakesInputs, ABC):
+    """A method that attributes a model's answer to the features of its input."""
 
     needs: ClassVar[type] = Classifier
     """The ability without which the method is not defined."""
@@ -59,7 +60,7 @@ class Explainer(Plugin, ABC):
         targets: Sequence[int],
         rngs: Sequence[np.random.Generator],
     ) -> list[Attribution[Any]]:
-        """One attribution per input; every input has at least one word."""
+        """One attribution per input; every input has at least one feature."""
 
     def n_questions(self, n_features: int) -> int | None:
         """How many questions a text of so many words costs at most; None where nobody knows."""

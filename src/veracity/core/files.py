@@ -5,15 +5,16 @@ from __future__ import annotations
 import contextlib
 import gzip
 import json
+import math
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from .errors import RunError
+from .errors import RunError, VeracityError
 from .limits import BYTES, NESTING, VALUES
 
 LOCK = "run.lock"
@@ -50,6 +51,34 @@ def read_bytes(path: Path, *, packed: bool = False) -> bytes:
     return content
 
 
+# ---- writing ----------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def written_whole(path: Path) -> Iterator[IO[bytes]]:
+    """A file that appears under its name only once it is complete and on the disk."""
+    aside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with aside.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        aside.replace(path)
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise RunError(
+            f"could not write {path}: {error.strerror or error}. Nothing written before is lost: "
+            "make room or choose another place, then give the same command again to go on"
+        ) from error
+    finally:
+        with contextlib.suppress(OSError):
+            aside.unlink(missing_ok=True)
+
+
+# ---- JSON -------------------------------------------------------------------------------------
+
+
 def read_json(path: Path) -> Any:
     """What a JSON file holds; whatever is wrong with it is a ValueError or an OSError."""
     return parse_json(read_bytes(path).decode("utf-8"), path)
@@ -77,29 +106,64 @@ def _depth(value: Any) -> int:
     return depth
 
 
-# ---- writing ----------------------------------------------------------------------------------
-
-
 @contextlib.contextmanager
-def written_whole(path: Path) -> Iterator[IO[bytes]]:
-    """A file that appears under its name only once it is complete and on the disk."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}.part")
+def reading(
+    path: Path,
+    *,
+    expected: str = "",
+    missing: str = "",
+    remedy: str = "",
+    error: type[VeracityError] = RunError,
+) -> Iterator[None]:
+    """Whatever is wrong with a record of ours while it is read is one sentence: that it is not what
+    was `expected`, by default that it is damaged; that it is `missing`; and what to do."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with aside.open("wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        aside.replace(path)
-        _sync_folder(path.parent)
-    except OSError as error:
-        raise RunError(
-            f"could not write {path}: {error.strerror or error}. Nothing written before is lost: "
-            "make room or choose another place, then give the same command again to go on"
-        ) from error
-    finally:
-        with contextlib.suppress(OSError):
-            aside.unlink(missing_ok=True)
+        yield
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError) as fault:
+        if isinstance(fault, FileNotFoundError) and missing:
+            raise error(missing) from None
+        unread = isinstance(fault, OSError)
+        why = fault.strerror if isinstance(fault, OSError) and fault.strerror else fault
+        why = f"it has no {fault}" if isinstance(fault, KeyError) else why
+        seen = f"{path} {'cannot be read' if unread else 'is damaged'} ({why})"
+        sentences = (f"{expected}; {why}" if expected else seen, remedy)
+        raise error(". ".join(filter(None, sentences))) from None
+
+
+def check_format(
+    content: Any, known: int, path: Path, error: type[VeracityError] = RunError
+) -> None:
+    """Files of versions to come are told from damaged ones."""
+    if content["format"] != known:
+        raise error(
+            f"{path} has format {content['format']!r:.20}; this version reads {known}. "
+            "Install the version of veracity that wrote it"
+        )
+
+
+def plain(value: Any) -> Any:
+    """What JSON can say: lists for tuples, and null for numbers that are not defined."""
+    if isinstance(value, Mapping):
+        return {k: plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(v) for v in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def as_read(value: Any) -> Any:
+    """A value as it is read back from a file."""
+    return json.loads(json.dumps(plain(value)))
+
+
+def write_json(path: Path, value: Any, *, indent: int | None = 1) -> Path:
+    """A record that `read_json` reads, all of it or nothing."""
+    content = json.dumps(plain(value), indent=indent, ensure_ascii=False).encode()
+    with written_whole(path) as file:
+        file.write(content)
+    return path
+
+
+# ---- whose a file or folder is ----------------------------------------------------------------
 
 
 def check_new(path: Path, sign: bytes = b"") -> None:

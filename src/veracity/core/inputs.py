@@ -205,6 +205,21 @@ class Text(Input):
 
 UNKNOWN = Text.of_words([MASK_WORD])
 
+ANY_KIND = ("*",)
+
+
+class TakesInputs:
+    """What explainers, metrics and changes say of the inputs that they are for."""
+
+    takes: ClassVar[tuple[str, ...]] = (Text.kind,)
+    """The kinds of input; `ANY_KIND` where features are all that counts."""
+
+    def unfit(self, kind: str) -> str:
+        """Why it is not for inputs of this kind; nothing if it is."""
+        fits = self.takes == ANY_KIND or kind in self.takes
+        return "" if fits else f"takes inputs of the kind {' or '.join(self.takes)}, not {kind}"
+
+
 In = TypeVar("In", bound=Input, default=Text, covariant=True)
 """The kind of input that a record holds: texts, unless it says otherwise."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from .attributions import Attribution
 from .changes import DECOY, MANIPULATION, PLANTED
 from .classifiers import Classifier
 from .examples import Dataset, Example
-from .inputs import BoolArray, FloatArray, Hiding
+from .inputs import BoolArray, FloatArray, Hiding, Input, TakesInputs
 from .plugins import Plugin
 
 Row = Mapping[str, float]
@@ -30,14 +30,14 @@ Twins = bool | Literal["kept", "changed"]
 class Case:
     """One explanation to be judged, with all that a judge may ask about."""
 
-    example: Example
+    example: Example[Any]
     model: Classifier
     probabilities: FloatArray  # (labels,) of the whole input
-    attribution: Attribution
+    attribution: Attribution[Any]
     original: Case | None = None
     """Of an adversarial twin: its original by the same method; None where there is none."""
 
-    again: Callable[[], Attribution] | None = None
+    again: Callable[[], Attribution[Any]] | None = None
     """Explains the input once more, by the same method with the same random numbers."""
 
     @property
@@ -67,7 +67,7 @@ class Quantity:
     """Whether a search for the most damaging words shows what can be reached."""
 
 
-class Metric(Plugin, ABC):
+class Metric(Plugin, TakesInputs, ABC):
     """A test whose rows, one per case, can be averaged, compared and tested in pairs."""
 
     purpose: ClassVar[str]
@@ -92,8 +92,10 @@ class Metric(Plugin, ABC):
         """The kind of truth masks without which the metric is not defined."""
         return None
 
-    def missing(self, data: Dataset) -> str:
+    def missing(self, data: Dataset[Input]) -> str:
         """What the metric needs and these data lack, and what to do; nothing if they have it."""
+        if unfit := self.unfit(data.kind):
+            return f"{self.spec} {unfit}, which {data.name} holds. Choose another"
         if self.of_labels and not data.labelled:
             return f"{self.spec} needs to know which label is right; {data.name} has none. Label it"
         if self.of_pairs and not data.pairs:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -15,7 +14,7 @@ import numpy as np
 from .classifiers import Classifier
 from .errors import DataError
 from .examples import Dataset, Example
-from .files import read_json, written_whole
+from .files import read_json, reading, write_json
 from .inputs import BoolArray
 from .plugins import Plugin
 
@@ -129,13 +128,13 @@ class WordSets:
             "texts_seen": self.texts_seen,
             "facts": self.facts,
         }
-        with written_whole(path) as file:
-            file.write(json.dumps(content, ensure_ascii=False, indent=1).encode())
+        write_json(path, content)
 
     @classmethod
     def load(cls, path: Path) -> WordSets:
         """What `save` wrote, looked over: such files pass from hand to hand."""
-        try:
+        expected = f"expected a file of word sets at {path}"
+        with reading(path, expected=expected, error=DataError):
             content = read_json(path)
             return cls(
                 _strings("labels", content["labels"]),
@@ -145,17 +144,6 @@ class WordSets:
                 {w: tuple(map(int, _numbers(r))) for w, r in content.get("texts_seen", {}).items()},
                 dict(content["facts"]),
             )
-        except KeyError as error:
-            raise DataError(f"expected a file of word sets at {path}; it has no {error}") from error
-        except (
-            OSError,
-            ValueError,
-            TypeError,
-            AttributeError,
-            OverflowError,
-            RecursionError,
-        ) as error:
-            raise DataError(f"expected a file of word sets at {path}; {error}") from error
 
 
 def _strings(what: str, values: Any) -> tuple[str, ...]:
@@ -174,7 +162,7 @@ def _numbers(row: Any) -> tuple[float, ...]:
 class Truth(Plugin, ABC):
     """A source of pseudo ground truth: which words decide each label."""
 
-    def takes(self, texts: int) -> str:
+    def expected_wait(self, texts: int) -> str:
         """How long a person may have to wait, in words."""
         return ""
 

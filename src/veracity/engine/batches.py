@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 
-WORDS_AT_ONCE = 4096
-"""How many padded words one pass through a model may hold."""
+FEATURES_AT_ONCE = 4096
+"""How many padded features one pass through a model may hold."""
 
 
 def mixed(count: int) -> list[int]:
@@ -17,7 +17,7 @@ def mixed(count: int) -> list[int]:
     return order
 
 
-def by_length(lengths: Sequence[int], budget: int = WORDS_AT_ONCE) -> Iterator[list[int]]:
+def by_length(lengths: Sequence[int], budget: int = FEATURES_AT_ONCE) -> Iterator[list[int]]:
     """Places of items of like length, so many at a time that their padded size stays in budget."""
     order = sorted(range(len(lengths)), key=lambda i: (lengths[i], i))
     batch: list[int] = []

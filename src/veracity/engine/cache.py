@@ -14,8 +14,8 @@ from ..core.inputs import FloatArray
 MOST_ANSWERS = 200_000
 """So many answers are kept; the ones not used for longest go first."""
 
-MOST_WORDS = 5_000_000
-"""And so many words of the texts that were asked about, which take a hundred bytes and more."""
+MOST_FEATURES = 5_000_000
+"""And so many features of the inputs that were asked: a word takes a hundred bytes and more."""
 
 
 class AnswerCache:
@@ -24,18 +24,18 @@ class AnswerCache:
     def __init__(self) -> None:
         self.answers: OrderedDict[tuple[int, Hashable], FloatArray] = OrderedDict()
         self.models: dict[int, object] = {}  # held, so that no other model gets their number
-        self.words = 0
+        self.features = 0
 
     def keep(self, model: object, key: Hashable, answer: FloatArray) -> None:
         """Remember an answer, and forget old ones to make room."""
         self.models[id(model)] = model
         if (id(model), key) not in self.answers:
-            self.words += getattr(key, "n_features", 0)
+            self.features += getattr(key, "n_features", 0)
         self.answers[id(model), key] = answer
         self.answers.move_to_end((id(model), key))
-        while len(self.answers) > MOST_ANSWERS or self.words > MOST_WORDS:
+        while len(self.answers) > MOST_ANSWERS or self.features > MOST_FEATURES:
             (_, old), _ = self.answers.popitem(last=False)
-            self.words -= getattr(old, "n_features", 0)
+            self.features -= getattr(old, "n_features", 0)
 
     def __reduce__(self) -> tuple[type[AnswerCache], tuple[()]]:
         return AnswerCache, ()  # a worker starts with an empty one
@@ -47,7 +47,7 @@ _memory: ContextVar[AnswerCache | None] = ContextVar("memory", default=None)
 @contextlib.contextmanager
 def caching(memory: AnswerCache | None = None) -> Iterator[AnswerCache]:
     """Within it, models are asked the same question once: several methods and metrics that look at
-    the same texts share what they ask. Models must not change in the meantime."""
+    the same inputs share what they ask. Models must not change in the meantime."""
     chosen = memory if memory is not None else AnswerCache()
     token = _memory.set(chosen)
     try:

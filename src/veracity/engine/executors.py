@@ -6,11 +6,13 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Any, Protocol, TypeVar
 
+from ..core.progress import Progress, Watcher
 from .processes import results
 
 Job = TypeVar("Job")
@@ -26,17 +28,24 @@ def default_workers(jobs: int = MOST_WORKERS) -> int:
     return max(1, min(os.cpu_count() or 1, MOST_WORKERS, jobs))
 
 
-OFTEN = 0.5
-"""Seconds between two pieces of news of one kind from a worker."""
+INTERVAL = 0.5
+"""Seconds between two reports of a worker that does the same thing."""
 
-Hearer = Callable[[Any, Any], None]
-"""Takes a job and what it told."""
+JobWatcher = Callable[[Any, Progress], None]
+"""Takes a job that is under way and how far it has come."""
 
 
 class Executor(Protocol):
-    """Runs the same work on many jobs. Jobs are independent; results come in any order."""
+    """Runs the same work on many jobs. Jobs are independent and are taken as they can be done;
+    results come in any order. `progress` gets what jobs report while they are under way."""
 
-    def map(self, work: Callable[[Job], Result], jobs: Sequence[Job]) -> Iterator[Result]: ...
+    def map(
+        self,
+        work: Callable[[Job], Result],
+        jobs: Iterable[Job],
+        *,
+        progress: JobWatcher | None = None,
+    ) -> Iterator[Result]: ...
 
 
 @dataclass(frozen=True)
@@ -52,26 +61,24 @@ class Local:
     def map(
         self,
         work: Callable[[Job], Result],
-        jobs: Sequence[Job],
+        jobs: Iterable[Job],
         *,
-        hear: Hearer | None = None,
+        progress: JobWatcher | None = None,
     ) -> Iterator[Result]:
-        """Results as they are done; the first failure stops the rest. What a job tells while it
-        works is heard here, whichever process it works in."""
-        if self.workers == 1 or len(jobs) <= 1:
+        """Results as they are done; the first failure stops the rest. A worker has one job at a
+        time, and no job is taken before a worker is free for it."""
+        jobs = iter(jobs)
+        first = list(islice(jobs, self.workers))
+        jobs = chain(first, jobs)
+        if len(first) <= 1:
             for job in jobs:
-                with _heard(job, hear):
+                with _reporting(job, progress):
                     result = work(job)
                 yield result
             return
         threads = max(1, (os.cpu_count() or 1) // self.workers)
-        task = _Task(work, threads, heard=hear is not None)
-        found = results(
-            task,
-            jobs,
-            workers=min(self.workers, len(jobs)),
-            hear=lambda i, news: hear(jobs[i], news) if hear is not None else None,
-        )
+        task = _Task(work, threads, watched=progress is not None)
+        found = results(task, jobs, workers=len(first), progress=progress or (lambda *_: None))
         with closing(found):
             for result, warned in found:
                 for text in warned:
@@ -79,29 +86,29 @@ class Local:
                 yield result
 
 
-# ---- what a job tells while it works ---------------------------------------------------------
+# ---- what a job reports while it works -------------------------------------------------------
 
-_ear: Callable[[Any], None] | None = None
+_watcher: Watcher | None = None
 
 
-def report_progress(news: Any) -> None:
-    """From within a job, for whoever gave it out; unheard where nobody listens."""
-    if _ear is not None:
-        _ear(news)
+def report_progress(progress: Progress) -> None:
+    """From within a job, to whoever gave it out."""
+    if _watcher is not None:
+        _watcher(progress)
 
 
 @contextmanager
-def _heard(job: Any, hear: Hearer | None) -> Iterator[None]:
-    """Jobs within a job, which nobody listens to themselves, are heard as that job."""
-    global _ear
-    if hear is None:
+def _reporting(job: Any, watcher: JobWatcher | None) -> Iterator[None]:
+    """Jobs within a job, which nobody watches themselves, report as that job."""
+    global _watcher
+    if watcher is None:
         yield
         return
-    before, _ear = _ear, lambda news: hear(job, news)
+    before, _watcher = _watcher, lambda progress: watcher(job, progress)
     try:
         yield
     finally:
-        _ear = before
+        _watcher = before
 
 
 # ---- in a worker -----------------------------------------------------------------------------
@@ -116,13 +123,13 @@ def cores() -> int:
 
 @dataclass(frozen=True)
 class _Task:
-    """The work as a worker does it: with its share of the cores, and heard by its parent."""
+    """The work as a worker does it: with its share of the cores, and watched by its parent."""
 
     work: Callable[[Any], Any]
     threads: int
-    heard: bool
+    watched: bool
 
-    def __call__(self, job: Any, send: Callable[[Any], None]) -> tuple[Any, list[str]]:
+    def __call__(self, job: Any, send: Watcher) -> tuple[Any, list[str]]:
         """The result, and what was warned of: to be said once, by the process that people look
         at."""
         global _cores
@@ -131,26 +138,26 @@ class _Task:
             sys.modules["torch"].set_num_threads(self.threads)
         else:  # it takes seconds to import, and not all work needs it
             os.environ["OMP_NUM_THREADS"] = str(self.threads)
-        hear = _Reporter(send) if self.heard else None
-        with warnings.catch_warnings(record=True) as said, _heard(job, hear):
+        watcher = _Reporter(send) if self.watched else None
+        with warnings.catch_warnings(record=True) as caught, _reporting(job, watcher):
             try:
                 result = self.work(job)
             except Exception as error:
-                for warned in said:  # it may tell why
+                for warned in caught:  # it may tell why
                     error.add_note(f"warned before: {warned.message}")
                 raise
-        return result, [str(warned.message) for warned in said]
+        return result, [str(warned.message) for warned in caught]
 
 
 class _Reporter:
-    """Sends news to the process that gave the jobs out; what comes too fast is left out."""
+    """Sends progress to the process that gave the jobs out; what comes too fast is left out."""
 
-    def __init__(self, send: Callable[[Any], None]) -> None:
+    def __init__(self, send: Watcher) -> None:
         self.send = send
-        self.last: dict[type, float] = {}
+        self.last: dict[str, float] = {}
 
-    def __call__(self, job: Any, news: Any) -> None:
-        now, kind = time.monotonic(), type(news)
-        if now - self.last.get(kind, -OFTEN) >= OFTEN:
-            self.last[kind] = now
-            self.send(news)
+    def __call__(self, job: Any, progress: Progress) -> None:
+        now, doing = time.monotonic(), progress.doing
+        if now - self.last.get(doing, -INTERVAL) >= INTERVAL:
+            self.last[doing] = now
+            self.send(progress)

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 Output = Literal["logit", "probability"]
 Norm = Literal["l2", "l1", "max_abs"]
 
-WORDS_AT_ONCE = 1024
-"""How many padded words are followed back at a time: more leave the processor's cache."""
+FEATURES_AT_ONCE = 1024
+"""How many padded features are followed back at a time: more leave the processor's cache."""
 
 SAME_ANSWER = 1e-3
 """Probabilities nearer than this are one answer: batches and precisions round differently."""
@@ -92,7 +92,7 @@ def path_gradients(
     shares = np.broadcast_to(np.asarray(weights, dtype=np.float64), (len(inputs), count))
     found: dict[int, PathGradient] = {}
     with evaluating(model):
-        for batch in by_length([t.n_features * count for t in inputs], WORDS_AT_ONCE):
+        for batch in by_length([t.n_features * count for t in inputs], FEATURES_AT_ONCE):
             embedded = model.embed([inputs[i] for i in batch])
             wanted = [targets[i] for i in batch]
             given = embedded, wanted, at[batch], shares[batch], output
@@ -124,7 +124,7 @@ def _walk(
     total = torch.zeros(end.shape, dtype=torch.float64, device="cpu")
     outputs = np.zeros(points.shape)
     ends = end.new_full((batch, len(model.labels)), torch.nan)
-    step = max(1, WORDS_AT_ONCE // max(1, batch * pieces))
+    step = max(1, FEATURES_AT_ONCE // max(1, batch * pieces))
     weightless = np.all(weights == 0, axis=0)
     for columns in _runs(weightless, step):
         m = len(columns)
@@ -265,7 +265,7 @@ def noisy_gradients(
 
     found: dict[int, NoisyGradient] = {}
     with evaluating(model):
-        for batch in by_length([t.n_features * copies for t in inputs], WORDS_AT_ONCE):
+        for batch in by_length([t.n_features * copies for t in inputs], FEATURES_AT_ONCE):
             embedded = model.embed([inputs[i] for i in batch])
             with torch.no_grad():
                 check_answers(model, [inputs[i] for i in batch], model.logits(embedded))
@@ -297,7 +297,7 @@ def _around(
     ]
     batch, pieces, size = point.shape
     total = torch.zeros(point.shape, dtype=torch.float64, device="cpu")
-    step = max(1, WORDS_AT_ONCE // max(1, batch * pieces))
+    step = max(1, FEATURES_AT_ONCE // max(1, batch * pieces))
     for first in range(0, copies, step):
         m = min(step, copies - first)
         moved = point.unsqueeze(1).repeat(1, m, 1, 1)  # (batch, m, pieces, size)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from ..core.classifiers import Convolutional, FeatureMap
+from ..core.classifiers import Convolutional, FeatureMap, Layout, RowLayout
 from ..core.inputs import FloatArray, Input, IntArray
 from .batches import by_length
 from .call_counter import add_calls
@@ -50,14 +50,13 @@ class Hits:
 
 @dataclass(frozen=True)
 class MapGradient:
-    """One width's activations for one text, and how the target's logit follows them."""
+    """One map's activations for one input, and how the target's logit follows them."""
 
-    width: int
-    before: int
-    row_per_word: bool
-    values: FloatArray  # (rows, filters)
-    gradient: FloatArray  # (rows, filters)
-    n_words: int
+    layout: Layout
+    values: FloatArray  # (cells, filters)
+    gradient: FloatArray  # (cells, filters)
+    n_read: int
+    """Features that the network read."""
 
 
 def filter_hits(
@@ -77,13 +76,13 @@ def filter_hits(
         wanted = None if targets is None else [targets[i] for i in batch]
         logits, slopes = _followed(model, pooled, wanted)
         sizes = [m.values.shape[2] for m in maps]
-        before = np.repeat([m.before for m in maps], sizes)
-        widths = np.repeat([m.width for m in maps], sizes)
+        layouts = [cast(RowLayout, m.layout) for m in maps]
+        before = np.repeat([layout.before for layout in layouts], sizes)
+        widths = np.repeat([layout.width for layout in layouts], sizes)
         starts = rows.cpu().numpy() - before
         strengths = values.cpu().double().numpy()
         gradient = np.concatenate([s[:, 0] for s in slopes], axis=1) if slopes else None
-        first = maps[0]
-        positions = first.present.sum(dim=1) + first.width - 1 - first.before - first.after
+        positions = layouts[0].n_positions(maps[0].present.sum(dim=1))
         for j, i in enumerate(batch):
             found[i] = Hits(
                 strengths[j],
@@ -101,7 +100,7 @@ def filter_hits(
 def map_gradients(
     model: Convolutional, inputs: Sequence[Input], targets: Sequence[int]
 ) -> list[list[MapGradient]]:
-    """Per text and width: the text's own rows and the gradient of the target's logit there."""
+    """Per input and map: the input's own cells and the gradient of the target's logit there."""
     found: dict[int, list[MapGradient]] = {}
     for batch, n_words, maps in _maps(model, inputs):
         _, slopes = _followed(model, maps, [targets[i] for i in batch])
@@ -110,11 +109,7 @@ def map_gradients(
             for m, slope in zip(maps, slopes, strict=True):
                 own = int(m.present[j].sum())
                 values = m.values[j, :own].cpu().double().numpy()
-                found[i].append(
-                    MapGradient(
-                        m.width, m.before, m.row_per_word, values, slope[j, :own], n_words[j]
-                    )
-                )
+                found[i].append(MapGradient(m.layout, values, slope[j, :own], n_words[j]))
     add_calls(len(inputs))
     return [found[i] for i in range(len(inputs))]
 

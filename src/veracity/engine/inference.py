@@ -1,4 +1,4 @@
-"""Asking a model: for whole texts, and for texts with words hidden."""
+"""Asking a model: for whole inputs, and for inputs with features hidden."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from ..core.inputs import BoolArray, FloatArray, Hiding, Input, IntArray
 from .cache import cached_answers
 from .call_counter import add_calls
 
-TEXTS_AT_ONCE = 2048
-"""How many hidden texts are held in memory at a time for models that read strings."""
+FEATURES_AT_ONCE = 2**20
+"""How many features the hidden inputs may have that are held at a time for models that read each:
+a word takes a hundred bytes and more."""
 
-SPELT_AT_ONCE = 2**20
-"""How many words these texts may have in all: a word takes a hundred bytes and more."""
+LEAST_FEATURES = 2**9
+"""Inputs count as this long at least: each takes some room of its own."""
 
 CELLS_AT_ONCE = 2**26
-"""How many flags (maskings times words) are held in memory at a time."""
+"""How many flags (maskings times features) are held in memory at a time."""
 
 Output = Literal["probability", "log_odds"]
 
@@ -130,7 +131,7 @@ def _read_each(
     found: list[list[FloatArray]] = [[] for _ in inputs]
     texts: list[Input] = []
     owners: list[int] = []
-    words = 0
+    features = 0
 
     def ask() -> None:
         for owner, row in zip(owners, probabilities(model, texts), strict=True):
@@ -142,10 +143,10 @@ def _read_each(
         for mask in masks:
             texts.append(text.keep(mask, how).readable())
             owners.append(i)
-            words += text.n_features
-            if len(texts) == TEXTS_AT_ONCE or words > SPELT_AT_ONCE:
+            features += max(text.n_features, LEAST_FEATURES)
+            if features >= FEATURES_AT_ONCE:
                 ask()
-                words = 0
+                features = 0
     if texts:
         ask()
     width = len(model.labels)

@@ -19,22 +19,23 @@ import time
 import traceback
 import warnings
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.util import Finalize
 from typing import Any, Literal
 
 from ..core.errors import RunError, VeracityError
+from ..core.progress import Progress, Watcher
 
-Task = Callable[[Any, Callable[[Any], None]], Any]
-"""Takes a job, and what sends news of it."""
+Task = Callable[[Any, Watcher], Any]
+"""Takes a job, and what sends its progress."""
 
-LOOK = 0.5
-"""Seconds between two looks whether a process is still there, where no connection tells."""
+POLL_SECONDS = 0.5
+"""Between two looks whether a process is still there, where no connection tells."""
 
-PATIENCE = 5.0
-"""Seconds that an idle worker has to leave by itself."""
+EXIT_SECONDS = 5.0
+"""What an idle worker has to leave by itself."""
 
 DIED = "a worker process ended unexpectedly, perhaps for lack of memory"
 KEPT = "What was written is kept: try again with fewer --workers"
@@ -43,36 +44,40 @@ NOT_STARTED = (
     "`if __name__ == '__main__':`; in a session or notebook use one worker"
 )
 
-Kind = Literal["ready", "news", "result", "failure", "end"]
+Kind = Literal["ready", "progress", "result", "failure", "end"]
 
 
 def results(
-    task: Task, jobs: Sequence[Any], *, workers: int, hear: Callable[[int, Any], None]
+    task: Task,
+    jobs: Iterable[Any],
+    *,
+    workers: int,
+    progress: Callable[[Any, Progress], None],
 ) -> Generator[Any, None, None]:
-    """What becomes of each job, as they are done; `hear` gets a job's place and its news. The job
-    of a worker that dies is done once more, with one worker fewer."""
-    waiting, again = deque(range(len(jobs))), set[int]()
-    open_ = len(jobs)
+    """What becomes of each job, as they are done. The job of a worker that dies is done once more,
+    with one worker fewer."""
+    numbered, lost, again = enumerate(jobs), deque[tuple[int, Any]](), set[int]()
 
-    def employ(worker: _Worker) -> None:
-        worker.job = waiting.popleft() if waiting else None
+    def assign(worker: _Worker) -> None:
+        worker.job = lost.popleft() if lost else next(numbered, None)
         if worker.job is not None:
-            worker.send(pickle.dumps(jobs[worker.job]))
+            worker.send(pickle.dumps(worker.job[1]))
 
     with _Pool(workers) as pool:
         pool.start(task)
-        while open_:
+        while True:
             for worker in pool.workers:
                 if worker.job is None:
-                    employ(worker)
+                    assign(worker)
+            if all(worker.job is None for worker in pool.workers):
+                break
             for worker in pool.speaking():
                 kind, content = worker.receive()
-                if kind == "news":
+                if kind == "progress":
                     assert worker.job is not None
-                    hear(worker.job, content)
+                    progress(worker.job[1], content)
                 elif kind == "result":
-                    employ(worker)  # before anything else is done with the result
-                    open_ -= 1
+                    assign(worker)  # before anything else is done with the result
                     yield content
                 elif kind == "failure" and not _of_memory(content):
                     raise content
@@ -80,20 +85,21 @@ def results(
                     pool.lose(worker)
                     if not worker.ready and (worker.process.exitcode or 0) > 0:
                         raise RunError(NOT_STARTED.format(why=""))  # nor will any other
-                    if not pool.workers or worker.job in again:
+                    if not pool.workers or (worker.job and worker.job[0] in again):
                         raise content if kind == "failure" else RunError(f"{DIED}. {KEPT}")
                     if worker.job is not None:
-                        again.add(worker.job)
-                        waiting.appendleft(worker.job)
+                        again.add(worker.job[0])
+                        lost.append(worker.job)
                     warnings.warn(f"{DIED}. Going on with one worker fewer", stacklevel=2)
         pool.dismiss()
 
 
 def _of_memory(error: BaseException) -> bool:
     """Whether fewer workers may help; PyTorch says it in words."""
-    said = str(error).lower()
+    message = str(error).lower()
     return isinstance(error, MemoryError) or (
-        isinstance(error, RuntimeError) and ("allocate memory" in said or "out of memory" in said)
+        isinstance(error, RuntimeError)
+        and ("allocate memory" in message or "out of memory" in message)
     )
 
 
@@ -101,7 +107,7 @@ def _of_memory(error: BaseException) -> bool:
 
 
 class _Worker:
-    """A process, the connection to it, and the place of the job that it has."""
+    """A process, the connection to it, and the job that it has, with its number."""
 
     def __init__(self) -> None:
         # spawned, not forked: a forked copy of a process with running threads can hang
@@ -109,7 +115,7 @@ class _Worker:
         self.connection, self.far_end = context.Pipe()
         # what a process is started with must fit into a pipe that nobody may ever read
         self.process = context.Process(target=_serve, args=(self.far_end,))
-        self.job: int | None = None
+        self.job: tuple[int, Any] | None = None
         self.ready = False
 
     def start(self) -> None:
@@ -179,7 +185,7 @@ class _Pool:
 
     def speaking(self) -> list[_Worker]:
         """Those with something to receive, be it their end."""
-        ready = wait([worker.connection for worker in self.workers], LOOK)
+        ready = wait([worker.connection for worker in self.workers], POLL_SECONDS)
         # a process of its own that a worker leaves behind may hold its end of the connection
         return [w for w in self.workers if w.connection in ready or w.gone]
 
@@ -187,21 +193,21 @@ class _Pool:
         """One that has ended, or that shall free its memory."""
         self.workers.remove(worker)
         worker.connection.close()
-        _wait_for([worker], LOOK)
+        _wait_for([worker], POLL_SECONDS)
         _kill([worker])
 
     def dismiss(self) -> None:
         """Lets idle workers leave in order."""
         for worker in self.workers:
             worker.connection.close()
-        _wait_for(self.workers, PATIENCE)
+        _wait_for(self.workers, EXIT_SECONDS)
 
 
 def _kill(workers: Sequence[_Worker]) -> None:
     started = [w for w in workers if w.process.pid is not None]
     for worker in started:
         worker.process.kill()
-    _wait_for(started, PATIENCE)
+    _wait_for(started, EXIT_SECONDS)
 
 
 def _wait_for(workers: Sequence[_Worker], seconds: float) -> None:
@@ -252,7 +258,8 @@ def _serve(connection: Connection) -> None:
                     task = pickle.loads(packed)
                     send("ready", None)
                 else:
-                    send("result", task(pickle.loads(packed), lambda news: send("news", news)))
+                    job = pickle.loads(packed)
+                    send("result", task(job, lambda progress: send("progress", progress)))
             except BaseException as error:
                 send("failure", (_portable(error), traceback.format_exc()))
                 if task is None:
@@ -283,6 +290,6 @@ def _end_with_parent() -> None:
 def _watch_parent() -> None:
     parent = multiprocessing.parent_process()
     assert parent is not None
-    while os.getppid() == parent.pid and not wait([parent.sentinel], LOOK):
+    while os.getppid() == parent.pid and not wait([parent.sentinel], POLL_SECONDS):
         pass
     os._exit(1)

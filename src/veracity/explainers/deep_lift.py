@@ -12,7 +12,7 @@ import numpy as np
 from ..core.attributions import Attribution
 from ..core.classifiers import Classifier, Differentiable
 from ..core.explainers import Explainer
-from ..core.inputs import Input
+from ..core.inputs import ANY_KIND, Input
 
 WIDE_GAP = 1e-3
 
@@ -21,6 +21,7 @@ WIDE_GAP = 1e-3
 class DeepLift(Explainer):
     """Each word's share of the logit's difference from zero embeddings, by the rescale rule."""
 
+    takes: ClassVar[tuple[str, ...]] = ANY_KIND
     needs: ClassVar[type] = Differentiable
 
     def explain(

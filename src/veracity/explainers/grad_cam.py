@@ -11,7 +11,7 @@ import numpy as np
 from ..core.attributions import Attribution
 from ..core.classifiers import Classifier, Convolutional
 from ..core.explainers import Explainer
-from ..core.inputs import FloatArray, Input
+from ..core.inputs import ANY_KIND, FloatArray, Input
 from ..core.plugins import Profiles
 from ..engine.gradients import path_gradients
 from ..engine.hits import MapGradient, map_gradients
@@ -21,6 +21,7 @@ from ..engine.hits import MapGradient, map_gradients
 class GradCam(Explainer):
     """Activations weighed by mean gradients, per width, then averaged; never negative."""
 
+    takes: ClassVar[tuple[str, ...]] = ANY_KIND
     needs: ClassVar[type] = Convolutional
     # what fits the Grad-CAM of IDC's table (SPEC D.2)
     profiles: ClassVar[Profiles] = {"paper": {"at": "embedding"}}
@@ -49,8 +50,8 @@ class GradCam(Explainer):
     ) -> list[FloatArray]:
         found = map_gradients(model, inputs, targets)
         return [
-            np.mean([on_words(width, text.n_features) for width in widths], axis=0)
-            for text, widths in zip(inputs, found, strict=True)
+            np.mean([on_features(one, text.n_features) for one in maps], axis=0)
+            for text, maps in zip(inputs, found, strict=True)
         ]
 
     def _at_words(
@@ -63,20 +64,19 @@ class GradCam(Explainer):
 
 
 def class_activation(values: FloatArray, weights: FloatArray) -> FloatArray:
-    """ReLU of the weighted sum of the maps. (rows, filters), (filters,) → (rows,)"""
+    """ReLU of the weighted sum of the maps. (cells, filters), (filters,) → (cells,)"""
     return np.maximum(values @ weights, 0.0)
 
 
-def on_words(found: MapGradient, n: int) -> FloatArray:
-    """A row per word is that word's; any other is shared evenly by the words it covers."""
-    rows = class_activation(found.values, found.gradient.mean(axis=0))
+def on_features(found: MapGradient, n: int) -> FloatArray:
+    """A cell per feature is that feature's; any other is shared evenly by the features it reads."""
+    cells = class_activation(found.values, found.gradient.mean(axis=0))
     scores = np.zeros(n)
-    if found.row_per_word:
-        scores[: found.n_words] = rows[: found.n_words]
+    if found.layout.cell_per_feature:
+        scores[: found.n_read] = cells[: found.n_read]
         return scores
-    for row, value in enumerate(rows):
-        first = max(row - found.before, 0)
-        covered = slice(first, min(row - found.before + found.width, found.n_words))
-        if covered.stop > first:
-            scores[covered] += value / (covered.stop - first)
+    for cell, value in enumerate(cells):
+        read = found.layout.features(cell, found.n_read)
+        if read:
+            scores[read] += value / len(read)
     return scores

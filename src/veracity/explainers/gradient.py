@@ -11,7 +11,7 @@ import numpy as np
 from ..core.attributions import Attribution
 from ..core.classifiers import Classifier, Differentiable
 from ..core.explainers import Explainer
-from ..core.inputs import FloatArray, Input
+from ..core.inputs import ANY_KIND, FloatArray, Input
 from ..core.plugins import Profiles
 from ..engine.gradients import Norm, Output, PathGradient, path_gradients, sizes
 
@@ -20,6 +20,7 @@ from ..engine.gradients import Norm, Output, PathGradient, path_gradients, sizes
 class Gradient(Explainer):
     """The size of the gradient at each word's embedding; unsigned."""
 
+    takes: ClassVar[tuple[str, ...]] = ANY_KIND
     needs: ClassVar[type] = Differentiable
     # what fits the saliency of IDC's table best (SPEC D.2)
     profiles: ClassVar[Profiles] = {"paper": {"times_input": True}}

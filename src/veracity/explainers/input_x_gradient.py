@@ -11,7 +11,7 @@ import numpy as np
 from ..core.attributions import Attribution
 from ..core.classifiers import Classifier, Differentiable
 from ..core.explainers import Explainer
-from ..core.inputs import Input
+from ..core.inputs import ANY_KIND, Input
 from ..engine.gradients import Output, path_gradients
 
 
@@ -19,6 +19,7 @@ from ..engine.gradients import Output, path_gradients
 class InputXGradient(Explainer):
     """Each word's embedding times the gradient there, summed over dimensions; signed."""
 
+    takes: ClassVar[tuple[str, ...]] = ANY_KIND
     needs: ClassVar[type] = Differentiable
 
     output: Output = "logit"

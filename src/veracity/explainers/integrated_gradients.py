@@ -12,7 +12,7 @@ import numpy as np
 from ..core.attributions import Attribution
 from ..core.classifiers import Classifier, Differentiable
 from ..core.explainers import Explainer
-from ..core.inputs import FloatArray, Input
+from ..core.inputs import ANY_KIND, FloatArray, Input
 from ..core.plugins import Profiles
 from ..engine.gradients import Output, path_gradients
 
@@ -35,6 +35,7 @@ class IntegratedGradients(Explainer):
     they should add up to by no more than this share of it.
     """
 
+    takes: ClassVar[tuple[str, ...]] = ANY_KIND
     needs: ClassVar[type] = Differentiable
     largest: ClassVar[Mapping[str, int]] = {"steps": 100_000}
     profiles: ClassVar[Profiles] = {

@@ -13,7 +13,7 @@ import numpy as np
 from ..core.attributions import Attribution, distinct_words
 from ..core.classifiers import Classifier
 from ..core.explainers import Explainer
-from ..core.inputs import BoolArray, FloatArray, Hiding, Input, IntArray
+from ..core.inputs import ANY_KIND, BoolArray, FloatArray, Hiding, Input, IntArray
 from ..core.plugins import Profiles
 from ..engine.inference import LazyMasks, Output, masked_probabilities, value
 from ..engine.surrogates import (
@@ -46,6 +46,7 @@ class Lime(Explainer):
     and a smooth guess answers for the samples: for models that are slow or paid for.
     """
 
+    takes: ClassVar[tuple[str, ...]] = ANY_KIND
     profiles: ClassVar[Profiles] = {"paper": {"kernel": "paper"}}
     draws: ClassVar[bool] = True
     asks_by: ClassVar[tuple[str, ...]] = ("samples", "questions")

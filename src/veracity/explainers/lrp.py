@@ -11,13 +11,14 @@ import numpy as np
 from ..core.attributions import Attribution
 from ..core.classifiers import Classifier, Differentiable
 from ..core.explainers import Explainer
-from ..core.inputs import Input
+from ..core.inputs import ANY_KIND, Input
 
 
 @dataclass(frozen=True)
 class Lrp(Explainer):
     """Layer-wise relevance: each layer shares the logit among its inputs by what they gave."""
 
+    takes: ClassVar[tuple[str, ...]] = ANY_KIND
     needs: ClassVar[type] = Differentiable
 
     rule: Literal["epsilon", "gamma", "z_plus"] = "epsilon"

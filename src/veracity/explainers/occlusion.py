@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from ..core.attributions import Attribution
 from ..core.classifiers import Classifier
 from ..core.explainers import Explainer
-from ..core.inputs import Hiding, Input, IntArray
+from ..core.inputs import ANY_KIND, Hiding, Input, IntArray
 from ..engine.inference import LazyMasks, Output, masked_probabilities, value
 
 
@@ -22,6 +22,8 @@ class Occlusion(Explainer):
     By types, all words that are spelt alike are hidden together and share what that does: hidden
     one at a time, a word that stands twice may seem to weigh nothing.
     """
+
+    takes: ClassVar[tuple[str, ...]] = ANY_KIND
 
     hiding: Hiding = Hiding.DELETE
     output: Output = "probability"

@@ -11,13 +11,14 @@ import numpy as np
 from ..core.attributions import WIDTHS, Attribution, Fragment, Kind, Unit, spans_of, without_overlap
 from ..core.classifiers import Classifier
 from ..core.explainers import Explainer
-from ..core.inputs import Input, Span
+from ..core.inputs import ANY_KIND, Input, Span
 
 
 @dataclass(frozen=True)
 class RandomScores(Explainer):
     """Words, or n-grams, drawn at random for and against, whatever the text: the baseline."""
 
+    takes: ClassVar[tuple[str, ...]] = ANY_KIND
     baseline: ClassVar[bool] = True
     draws: ClassVar[bool] = True
 

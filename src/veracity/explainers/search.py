@@ -11,7 +11,7 @@ import numpy as np
 from ..core.attributions import Attribution
 from ..core.classifiers import Classifier
 from ..core.explainers import Explainer
-from ..core.inputs import BoolArray, FloatArray, Hiding, Input, IntArray
+from ..core.inputs import ANY_KIND, BoolArray, FloatArray, Hiding, Input, IntArray
 from ..engine.inference import LazyMasks, Masks, masked_probabilities
 
 Asking = Generator[Masks, FloatArray, IntArray]
@@ -28,6 +28,7 @@ class Search(Explainer):
     beam search of longer ones. It looks for what erasure rewards, so it is a ceiling, no method.
     """
 
+    takes: ClassVar[tuple[str, ...]] = ANY_KIND
     ceiling: ClassVar[bool] = True
     largest: ClassVar[Mapping[str, int]] = {"beam": 1000}
 

@@ -17,10 +17,10 @@ from ..core.classifiers import Classifier
 from ..core.errors import DataError, PluginError
 from ..core.examples import Dataset
 from ..core.explainers import Explainer
-from ..core.inputs import PAD_WORD, BoolArray, FloatArray, Hiding, Input, IntArray, Text
+from ..core.inputs import ANY_KIND, PAD_WORD, BoolArray, FloatArray, Hiding, Input, IntArray, Text
 from ..core.plugins import Profiles
 from ..engine.inference import (
-    SPELT_AT_ONCE,
+    FEATURES_AT_ONCE,
     LazyMasks,
     Masks,
     Output,
@@ -62,6 +62,7 @@ class Shap(Explainer):
     place in training texts, so many of them, and the answers are averaged.
     """
 
+    takes: ClassVar[tuple[str, ...]] = ANY_KIND
     profiles: ClassVar[Profiles] = {"released": {"background": 50}}
     draws: ClassVar[bool] = True
     asks_by: ClassVar[tuple[str, ...]] = ("samples",)
@@ -77,6 +78,11 @@ class Shap(Explainer):
     @property
     def stream(self) -> str:
         return QUESTIONS if self.form == "gaussian" else self.spec
+
+    def unfit(self, kind: str) -> str:
+        """Only of texts is it known what stands in the place of another."""
+        other = self.background and kind != Text.kind
+        return f"with a background takes texts only, not {kind}" if other else super().unfit(kind)
 
     @property
     def learns(self) -> bool:
@@ -168,7 +174,7 @@ class Shap(Explainer):
             return masked_probabilities(model, inputs, shown, self.hiding)
         found = []
         for text, masks in zip(inputs, shown, strict=True):
-            size = max(1, SPELT_AT_ONCE // (text.n_features * len(self.others)))
+            size = max(1, FEATURES_AT_ONCE // (text.n_features * len(self.others)))
             parts = []
             for start in range(0, masks.shape[0], size):
                 some = masks[start : start + size]

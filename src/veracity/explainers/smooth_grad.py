@@ -11,7 +11,7 @@ import numpy as np
 from ..core.attributions import Attribution
 from ..core.classifiers import Classifier, Differentiable
 from ..core.explainers import Explainer
-from ..core.inputs import Input
+from ..core.inputs import ANY_KIND, Input
 from ..engine.gradients import Norm, Output, noisy_gradients, sizes
 
 
@@ -23,6 +23,7 @@ class SmoothGrad(Explainer):
     gradients are averaged unless `absolute` is set.
     """
 
+    takes: ClassVar[tuple[str, ...]] = ANY_KIND
     needs: ClassVar[type] = Differentiable
     draws: ClassVar[bool] = True
     largest: ClassVar[Mapping[str, int]] = {"samples": 10_000}

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ..core.inputs import ANY_KIND
 from ..core.metrics import Case, Metric, Quantity, Row
 
 FIGURES = (
@@ -25,6 +26,7 @@ FIGURES = (
 class Accuracy(Metric):
     """Accuracy, precision, recall and F1 of the model itself."""
 
+    takes: ClassVar[tuple[str, ...]] = ANY_KIND
     purpose: ClassVar[str] = "know how often the model is right"
     of_model: ClassVar[bool] = True
     of_labels: ClassVar[bool] = True

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from ..core.changes import DECOY
-from ..core.inputs import BoolArray, FloatArray
+from ..core.inputs import ANY_KIND, BoolArray, FloatArray
 from ..core.metrics import Case, Quantity, Row, TruthMetric, means
 
 
@@ -17,6 +17,7 @@ from ..core.metrics import Case, Quantity, Row, TruthMetric, means
 class AttributionMass(TruthMetric):
     """Attr%: the share of absolute scores on the known features, beside their share of words."""
 
+    takes: ClassVar[tuple[str, ...]] = ANY_KIND
     purpose: ClassVar[str] = "see how much weight falls on the words known to matter"
     usual_truths: ClassVar[tuple[str, ...]] = (*TruthMetric.usual_truths, DECOY)
     counts_unmarked: ClassVar[bool] = True

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..core.inputs import FloatArray, Hiding
+from ..core.inputs import ANY_KIND, FloatArray, Hiding
 from ..core.metrics import Case, Metric, Quantity, Row
 from ..engine.inference import masked_probabilities
 
@@ -20,6 +20,7 @@ WAYS = (Hiding.DELETE, Hiding.MASK)
 class Blank(Metric):
     """What the model answers with everything hidden, and how far its answers are from that."""
 
+    takes: ClassVar[tuple[str, ...]] = ANY_KIND
     purpose: ClassVar[str] = "know how far the model's answers move at all"
     of_model: ClassVar[bool] = True
     quantities: ClassVar[Mapping[str, Quantity]] = {

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..core.attributions import Order, count_from_ratio, ranking
-from ..core.inputs import FloatArray, Hiding
+from ..core.inputs import ANY_KIND, FloatArray, Hiding
 from ..core.metrics import Case, HidingMetric, Quantity, Row
 from ..engine.inference import masked_probabilities
 
@@ -21,6 +21,7 @@ LEAST_RISE = 1e-4
 class Deletion(HidingMetric):
     """Deletion and insertion curves, and the confidence without the least important words."""
 
+    takes: ClassVar[tuple[str, ...]] = ANY_KIND
     purpose: ClassVar[str] = "order the words by how much the decision hangs on them"
     quantities: ClassVar[Mapping[str, Quantity]] = {
         "deletion_area": Quantity(

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..core.attributions import Order, count_from_ratio
-from ..core.inputs import FloatArray, Hiding
+from ..core.inputs import ANY_KIND, FloatArray, Hiding
 from ..core.metrics import Case, HidingMetric, Quantity, Row
 from ..core.plugins import Profiles
 from ..engine.inference import masked_probabilities
@@ -22,6 +22,7 @@ CHANGED = "changed"
 class Erasure(HidingMetric):
     """Sufficiency, compactness, New_P, and their averages over several ratios (AOPC)."""
 
+    takes: ClassVar[tuple[str, ...]] = ANY_KIND
     purpose: ClassVar[str] = "show the words that the decision hangs on"
     quantities: ClassVar[Mapping[str, Quantity]] = {
         "aopc_compactness": Quantity(

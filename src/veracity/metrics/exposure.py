@@ -11,7 +11,7 @@ import numpy as np
 
 from ..core.attributions import Order, levels, tied_groups
 from ..core.changes import PLANTED
-from ..core.inputs import BoolArray
+from ..core.inputs import ANY_KIND, BoolArray
 from ..core.metrics import Case, Quantity, Row, TruthMetric
 
 
@@ -20,6 +20,7 @@ class Exposure(TruthMetric):
     """How often a planted word is among the strongest words of an explanation; of words that tie,
     each is as likely to be looked at as the others, and none is that has no score."""
 
+    takes: ClassVar[tuple[str, ...]] = ANY_KIND
     purpose: ClassVar[str] = "expose a cue that the model should not use"
     usual_truths: ClassVar[tuple[str, ...]] = (PLANTED,)
     quantities: ClassVar[Mapping[str, Quantity]] = {

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from ..core.attributions import Order, count_from_ratio
-from ..core.inputs import BoolArray
+from ..core.inputs import ANY_KIND, BoolArray
 from ..core.metrics import Case, Quantity, Row, TruthMetric, means
 from ..core.plugins import Profiles
 
@@ -18,6 +18,7 @@ from ..core.plugins import Profiles
 class FeatureOverlap(TruthMetric):
     """Precision, recall and F1 of the top words against the best of several truth sets."""
 
+    takes: ClassVar[tuple[str, ...]] = ANY_KIND
     purpose: ClassVar[str] = "point at the words known to matter"
     quantities: ClassVar[Mapping[str, Quantity]] = {
         "f1": Quantity(

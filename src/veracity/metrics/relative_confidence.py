@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from ..core.inputs import BoolArray, Hiding
+from ..core.inputs import ANY_KIND, BoolArray, Hiding
 from ..core.metrics import Case, Quantity, Row, TruthMetric, means
 from ..core.truths import PSEUDO
 from ..engine.inference import masked_probabilities
@@ -19,6 +19,7 @@ from ..engine.seeds import generator
 class RelativeConfidence(TruthMetric):
     """The model's confidence without the words of a source of truth: tests the source."""
 
+    takes: ClassVar[tuple[str, ...]] = ANY_KIND
     purpose: ClassVar[str] = "know whether the model needs the words held to decide"
     of_model: ClassVar[bool] = True
     of_labels: ClassVar[bool] = True

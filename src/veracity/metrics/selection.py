@@ -10,7 +10,7 @@ import numpy as np
 
 from ..core.attributions import Order, count_from_ratio
 from ..core.changes import DECOY, PLANTED
-from ..core.inputs import BoolArray
+from ..core.inputs import ANY_KIND, BoolArray
 from ..core.metrics import Case, Quantity, Row, TruthMetric, means
 from .feature_overlap import optimum, overlap
 
@@ -19,6 +19,7 @@ from .feature_overlap import optimum, overlap
 class Selection(TruthMetric):
     """Precision and recall of the selected words, pooled over texts, beside what is possible."""
 
+    takes: ClassVar[tuple[str, ...]] = ANY_KIND
     purpose: ClassVar[str] = "select the words that were planted and no others"
     usual_truths: ClassVar[tuple[str, ...]] = (PLANTED,)
     counts_unmarked: ClassVar[bool] = True

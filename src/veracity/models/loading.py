@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,7 @@ from urllib.parse import urlsplit
 
 from ..core.classifiers import Classifier
 from ..core.errors import ModelError
-from ..core.files import FolderKind, check_own, read_json, written_whole
+from ..core.files import FolderKind, check_format, check_own, read_json, reading, write_json
 from ..core.schema import check_schema
 
 if TYPE_CHECKING:
@@ -116,13 +115,10 @@ def _from_folder(folder: Path, labels: Sequence[str] | None, label: str | None) 
 def read_record(folder: Path) -> dict[str, Any]:
     """What `save_model` wrote of a model, looked over: such folders pass from hand to hand."""
     path = folder / RECORD
-    try:
+    remedy = "Copy it anew, or train the model again"
+    with reading(path, remedy=remedy, error=ModelError):
         content = read_json(path)
-        if content["format"] != FORMAT:
-            raise ModelError(
-                f"{path} has the format {content['format']!r:.20}; this version reads {FORMAT}. "
-                "Install the version of veracity that wrote it"
-            )
+        check_format(content, FORMAT, path, ModelError)
         check_labels(content["labels"])
         check_schema(
             content,
@@ -133,10 +129,6 @@ def read_record(folder: Path) -> dict[str, Any]:
                 "history?": [dict],
             },
         )
-    except OSError as error:
-        raise ModelError(f"{path} cannot be read ({error.strerror}). Copy it anew") from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise ModelError(f"{path} is damaged ({error}). Train the model again") from None
     found: dict[str, Any] = content
     return found
 
@@ -191,5 +183,4 @@ def save_model(
         "labels": list(model.labels),
         **record,
     }
-    with written_whole(folder / RECORD) as file:
-        file.write(json.dumps(content, indent=1, ensure_ascii=False).encode())
+    write_json(folder / RECORD, content)

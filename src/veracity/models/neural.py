@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import math
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
@@ -20,7 +19,7 @@ from torch import Tensor, nn
 from ..core.classifiers import Embedded, FeatureMap, attention_way
 from ..core.errors import ModelError
 from ..core.examples import Dataset
-from ..core.files import written_whole
+from ..core.files import write_json
 from ..core.inputs import Alignment, BoolArray, FloatArray, Hiding, IntArray, Text
 from ..engine.batches import by_length
 from ..engine.cache import cached_answers, caching
@@ -199,8 +198,7 @@ class NeuralText(nn.Module):
         weights = {k: v.detach().cpu().contiguous() for k, v in self.state_dict().items()}
         save_file(weights, folder / "model.safetensors.part")
         (folder / "model.safetensors.part").replace(folder / "model.safetensors")
-        with written_whole(folder / "vocabulary.json") as file:
-            file.write(json.dumps(self.vocabulary.words, ensure_ascii=False).encode())
+        write_json(folder / "vocabulary.json", self.vocabulary.words, indent=None)
 
     def identity(self) -> str:
         """A hash of all that decides an answer."""

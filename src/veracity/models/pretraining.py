@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,9 @@ import torch
 
 from ..core.errors import DataError, ModelError
 from ..core.examples import Dataset, Example
-from ..core.files import FolderKind, check_own, sole_writer, written_whole
+from ..core.files import FolderKind, check_own, sole_writer, write_json
 from ..core.inputs import Alignment, IntArray
+from ..core.progress import TrainingProgress, Watcher
 from ..data.lexicon import emotions, mined_lexicon
 from ..data.splits import split
 from ..data.words import is_chinese
@@ -25,7 +25,7 @@ from ..engine.gradients import evaluating
 from ..engine.seeds import generator
 from .encoders import MOSTLY_UNKNOWN, Encoder, piece_limit, silent, unknown_share
 from .sentiment_knowledge import Finder, Known, Masked, Masking, SentimentKnowledge, masked
-from .training import Checkpoint, Progress, Weights, batches, clear
+from .training import Checkpoint, Weights, batches, clear
 
 PRETRAINED = "pretraining.json"
 """What a folder written here is recognised by."""
@@ -67,6 +67,13 @@ class Pass:
     polarity_accuracy: float
     seconds: float
 
+    def __str__(self) -> str:
+        return (
+            f"epoch {self.number + 1}, loss {self.loss:.3f}; held out: words {self.words:.3f}, "
+            f"polarity {self.polarity:.3f} ({self.polarity_accuracy:.0%} right), "
+            f"pairs {self.pairs:.3f}, {self.seconds:.1f} s"
+        )
+
     @property
     def held_out(self) -> float:
         return self.words + self.polarity + self.pairs
@@ -87,8 +94,7 @@ class Pretrained:
         with silent():
             self.model.encoder.save_pretrained(folder, safe_serialization=True)
             self.tokenizer.save_pretrained(folder)
-        with written_whole(folder / PRETRAINED) as file:
-            file.write(json.dumps(self.record, indent=1, ensure_ascii=False).encode())
+        write_json(folder / PRETRAINED, self.record)
 
 
 def pretrain(
@@ -99,7 +105,7 @@ def pretrain(
     out: Path | None = None,
     mine: bool = False,
     pretraining: Pretraining | None = None,
-    watch: Callable[[Progress | Pass], None] = lambda _: None,
+    watch: Watcher = lambda _: None,
 ) -> Pretrained:
     """Trains an encoder to tell hidden emotional words, their polarity and what they are about
     (Tian et al. 2020), on the train part of the data; labels are not looked at. Given `out`, the
@@ -251,7 +257,7 @@ class _PretrainingLoop:
         self.optimiser = torch.optim.AdamW(model.parameters(), lr=settings.learning_rate)
 
     def run(
-        self, train: Dataset, held_out: Dataset, watch: Callable[[Progress | Pass], None]
+        self, train: Dataset, held_out: Dataset, watch: Watcher
     ) -> tuple[tuple[Pass, ...], Pass]:
         known = {e.id: self.reader.known(e) for part in (train, held_out) for e in part}
         state, best = self.checkpoint.restore(self.model, self.optimiser)
@@ -263,7 +269,7 @@ class _PretrainingLoop:
                 state.best = one.number
                 best = self._weights()
             self.checkpoint.store(self.model, self.optimiser, state, improved)
-            watch(one)
+            watch(TrainingProgress.of_epoch(one, self.settings.epochs))
         self.model.load_state_dict(best)
         self.model.eval()
         return tuple(state.history), state.history[state.best]
@@ -277,11 +283,12 @@ class _PretrainingLoop:
         train: Dataset,
         held_out: Dataset,
         known: Mapping[str, Known],
-        watch: Callable[[Progress | Pass], None],
+        watch: Watcher,
     ) -> Pass:
         """Everything random depends on the seed, the pass and the text: a resumed run is equal."""
         s, started, total = self.settings, time.perf_counter(), 0.0
         chosen = batches(train, s.batch_size, generator(s.seed, "epoch", str(number)))
+        doing = f"epoch {number + 1}/{s.epochs}"
         self.model.train()
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(int(generator(s.seed, "dropout", str(number)).integers(2**62)))
@@ -295,7 +302,8 @@ class _PretrainingLoop:
                 torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
                 self.optimiser.step()
                 total += float(loss.detach())
-                watch(Progress(number, s.epochs, i + 1, len(chosen), total / (i + 1)))
+                loss_so_far = total / (i + 1)
+                watch(TrainingProgress(i + 1, len(chosen), doing, epoch=number, loss=loss_so_far))
         self.optimiser.zero_grad(set_to_none=True)
         told = self._told(held_out, known)
         seconds = time.perf_counter() - started

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import json
 import re
 import time
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +19,10 @@ from torch import nn
 
 from ..core.errors import DataError, ModelError
 from ..core.examples import Dataset, Example
-from ..core.files import FolderKind, read_json, remove_own, sole_writer, written_whole
+from ..core.files import FolderKind, read_json, remove_own, sole_writer, write_json, written_whole
 from ..core.inputs import Text
+from ..core.progress import TrainingProgress, Watcher
+from ..core.schema import from_json
 from ..engine.inference import probabilities
 from ..engine.seeds import generator
 from .architecture import Architecture, CustomLoss, RateControlled, Training
@@ -52,19 +53,15 @@ class Epoch:
     selection_rate: float | None = None
     """The share of words read in validation, of models that are to read few."""
 
-
-@dataclass(frozen=True)
-class Progress:
-    """Where training stands inside an epoch."""
-
-    epoch: int
-    epochs: int
-    batch: int
-    batches: int
-    loss: float
+    def __str__(self) -> str:
+        rate = self.selection_rate
+        return (
+            f"epoch {self.number + 1}, loss {self.loss:.3f}, training {self.train_accuracy:.3f}, "
+            f"validation {self.validation_accuracy:.3f}, "
+            f"{'' if rate is None else f'words read {rate:.3f}, '}{self.seconds:.1f} s"
+        )
 
 
-Watcher = Callable[[Progress | Epoch], None]
 Weights = dict[str, torch.Tensor]
 
 
@@ -169,7 +166,7 @@ class _Loop:
                 state.best = epoch.number
                 best = self._weights()
             self.checkpoint.store(self.model, self.optimiser, state, improved)
-            watch(epoch)
+            watch(TrainingProgress.of_epoch(epoch, s.epochs))
         self.model.load_state_dict(best)
         self.model.eval()
         snapshots = tuple((number, self.checkpoint.snapshot(number)) for number in state.kept)
@@ -202,6 +199,7 @@ class _Loop:
         s, started = self.settings, time.perf_counter()
         chosen = batches(train_data, s.batch_size, generator(s.seed, "epoch", str(number)))
         loss_sum = right = 0.0
+        doing = f"epoch {number + 1}/{s.epochs}"
         self.model.train()
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(int(generator(s.seed, "dropout", str(number)).integers(2**62)))
@@ -210,7 +208,9 @@ class _Loop:
                 loss_sum += loss * len(batch)
                 right += hits
                 seen = sum(len(b) for b in chosen[: i + 1])
-                watch(Progress(number, s.epochs, i + 1, len(chosen), loss_sum / seen))
+                watch(
+                    TrainingProgress(i + 1, len(chosen), doing, epoch=number, loss=loss_sum / seen)
+                )
         n = len(train_data)
         accuracy = _accuracy(self.model, validation)
         rate = None
@@ -282,13 +282,9 @@ class Checkpoint:
                     f"{self.folder} holds the checkpoint of another training. Choose another "
                     "folder, or delete that one"
                 )
-            history = [self.epoch(**e) for e in content["history"]]
+            history = [from_json(self.epoch, e) for e in content["history"]]
             state = State(history, content["best"], content["kept"])
             done = content["epochs_done"]
-            spare = {f.name for f in fields(self.epoch) if f.default is None}
-            numbers = [v for e in history for k, v in asdict(e).items() if k not in spare or v]
-            if not all(type(v) in (int, float) for v in numbers):
-                raise ValueError("its history holds no numbers")
             if done != len(history) or {state.best, *state.kept} - {*range(done)}:
                 raise ValueError("its history does not fit its epochs")
             best = load_weights(self.folder / f"best-{state.best}.safetensors")
@@ -340,8 +336,7 @@ class Checkpoint:
             "best": state.best,
             "kept": state.kept,
         }
-        with written_whole(self.folder / "state.json") as file:
-            file.write(json.dumps(record).encode())
+        write_json(self.folder / "state.json", record, indent=None)
         for path in self.folder.iterdir():
             past = path.name not in {*parts, f"best-{state.best}.safetensors"}
             if past and re.fullmatch(_PARTS, path.name) and not path.is_dir():
@@ -362,8 +357,7 @@ class Checkpoint:
             for path, e in files.items()
         ]
         folder = next(iter(files)).parent
-        with written_whole(folder / "snapshots.json") as file:
-            file.write(json.dumps(rows, indent=1).encode())
+        write_json(folder / "snapshots.json", rows)
         for path in folder.iterdir():
             if path not in files and re.fullmatch(_PARTS, path.name) and not path.is_dir():
                 path.unlink()

@@ -22,7 +22,7 @@ from ..core.classifiers import Embedded, attention_way
 from ..core.errors import ModelError
 from ..core.inputs import MASK_WORD, Alignment, BoolArray, FloatArray, Hiding, IntArray, Span, Text
 from ..core.plugins import nearest
-from ..engine.batches import WORDS_AT_ONCE, by_length
+from ..engine.batches import FEATURES_AT_ONCE, by_length
 from ..engine.cache import cached_answers, caching
 from ..engine.gradients import check_answers, evaluating, path_gradients
 from .adapters.callables import FINGERPRINT
@@ -368,7 +368,7 @@ class AttentiveTransformer(DifferentiableTransformer):
         chosen = attention_way(self, way)
         found: list[FloatArray] = [np.zeros(0)] * len(inputs)
         pieces = [self._pieces(text) for text in inputs]
-        budget = WORDS_AT_ONCE if self.batching == "padded" else 1
+        budget = FEATURES_AT_ONCE if self.batching == "padded" else 1
         with torch.inference_mode(), evaluating(self), showing_attention(self.model):
             for batch in by_length([len(ids) for ids, _ in pieces], budget):
                 ids, present = self._padded([pieces[i][0] for i in batch])

@@ -9,16 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from ..auditing.audit import Audit, audit
-from ..auditing.jobs import Progress
 from ..auditing.training_sets import DataConfig
 from ..core.examples import Dataset
 from ..core.files import FolderKind
+from ..core.progress import Progress
 from ..data.loading import load_data
 from ..data.splits import Splits, sampled, split
 from ..experiments.training import trained_once
 from ..models.architectures import architectures
-from ..models.training import Epoch
-from ..models.training import Progress as TrainingProgress
 
 METHODS = (
     "random_scores",
@@ -33,7 +31,7 @@ METHODS = (
 SENTENCES = 200
 DEMONSTRATION = FolderKind("a demonstration", "audit/run.json")
 
-Watcher = Callable[[str, TrainingProgress | Epoch | Progress], None]
+Watcher = Callable[[str, Progress], None]
 
 
 def demo(

@@ -6,7 +6,7 @@ import json
 import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -15,7 +15,8 @@ from typing import Any, ClassVar, TypeVar
 from ..core.errors import PluginError, RunError
 from ..core.files import FolderKind, read_json, written_whole
 from ..core.plugins import Plugin
-from ..engine.executors import Local, default_workers
+from ..core.progress import Progress, Watcher
+from ..engine.executors import Executor, Local, default_workers
 from ..results.findings import Findings
 
 Job = TypeVar("Job", bound=Hashable)
@@ -27,26 +28,6 @@ SCALES = ("smoke", "laptop", "paper")
 
 
 @dataclass(frozen=True)
-class Step:
-    """How far an experiment has come."""
-
-    done: int
-    total: int
-    doing: str
-
-
-@dataclass(frozen=True)
-class Within:
-    """What a step tells of itself: of a training, of an audit."""
-
-    doing: str
-    news: Any
-
-
-Watcher = Callable[[Any], None]
-
-
-@dataclass(frozen=True)
 class Order:
     """What is asked of an experiment, whichever it is."""
 
@@ -55,7 +36,7 @@ class Order:
     sizes: Mapping[str, Any]
     data: str | Path | None
     seed: int
-    workers: int
+    executor: Executor
     watch: Watcher
 
     def done(
@@ -69,13 +50,13 @@ class Order:
         steps are to follow."""
         found: dict[Job, Result] = {}
         steps = sum(map(len, stages)) + more
-        self.watch(Step(0, steps, "first steps"))
+        self.watch(Progress(0, steps, "first steps"))
         for stage in stages:
-            for job, result in Local(self.workers).map(
-                work, stage, hear=lambda job, news: self.watch(Within(said(job), news))
+            for job, result in self.executor.map(
+                work, stage, progress=lambda job, p: self.watch(replace(p, step=said(job)))
             ):
                 found[job] = result
-                self.watch(Step(len(found), steps, said(job)))
+                self.watch(Progress(len(found), steps, said(job)))
         return {job: found[job] for stage in stages for job in stage}
 
 
@@ -108,11 +89,12 @@ class Recipe(Plugin, ABC):
         data: str | Path | None,
         seed: int,
         workers: int | None = None,
+        executor: Executor | None = None,
         watch: Watcher = lambda _: None,
     ) -> Findings:
         """Does what is not done yet, by default in a process per core, and says what was found."""
-        number = workers or default_workers()
-        order = Order(folder, scale, self.at_scale(scale), data, seed, number, watch)
+        chosen = executor or Local(workers or default_workers())
+        order = Order(folder, scale, self.at_scale(scale), data, seed, chosen, watch)
         findings = self.found(order)
         findings.write(folder)
         return findings

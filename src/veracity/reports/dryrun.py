@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import numpy as np
 from markupsafe import Markup
 
+from ..core.progress import Progress, Watcher
 from ..experiments.dryrun_findings import (
     HALF,
     CueResult,
@@ -43,24 +43,13 @@ EASY = 16
 MOST_TRIED = 20
 SIGNS = {"exposes": "✓", "unclear": "?", "hides": "✗"}
 
-_Done = Callable[[Any], None]
-
-
-@dataclass(frozen=True)
-class Writing:
-    """How many of the audits' own reports are written."""
-
-    done: int
-    total: int
-    doing: str
-
 
 def write_dryrun(
     dry: DryRun,
     path: Path | None = None,
     *,
     found: DryRunFindings | None = None,
-    watch: _Done = lambda _: None,
+    watch: Watcher = lambda _: None,
 ) -> Path:
     """Put the page in the folder, or where it is asked for, and the audits' reports with them."""
     path = path or dry.folder / "report.html"
@@ -68,7 +57,7 @@ def write_dryrun(
     stale = [t for t in scored if not _is_fresh(dry.folder / t.audit)]
     for number, trial in enumerate(stale, start=1):
         write_report(dry.run(trial))
-        watch(Writing(number, len(stale), trial.name))
+        watch(Progress(number, len(stale), trial.name))
     return write_page(build_dryrun(dry, path.parent, found), path)
 
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text as Line
 
-from ..suspects.record import Suspect, SuspectExample, Suspects
+from ..suspicion.record import Suspect, SuspectExample, Suspects
 from . import showing
 from .coloured import ColouredWord, coloured
 from .pages import rendered, write_page
@@ -38,7 +38,7 @@ def suspects_page(found: Suspects) -> str:
         scripts=(),
         filters={"p_value": p_value, "sentence": sentence},
         found=found,
-        leaders=[_leader(s) for s in (*found.found, *found.others)],
+        leaders=[_leader(s) for s in (*found.found, *found.unfollowed, *found.others)],
         plot=_plot(found),
     )
 
@@ -67,7 +67,7 @@ def sentence(s: Suspect) -> str:
 
 
 def print_suspects(console: Console, found: Suspects) -> None:
-    """The strongest looks in a table, suspects first, then what to make of them."""
+    """The strongest candidates in a table, suspects first, then what to make of them."""
     table = Table(
         title=Line(printable(found.model), style="bold"),
         title_justify="left",
@@ -81,9 +81,9 @@ def print_suspects(console: Console, found: Suspects) -> None:
     wide = console.width >= WIDE
     for heading in ("texts", "weight", "expected", "score", "p", *WHEN_WIDE * wide):
         table.add_column(heading, justify="right", no_wrap=True)
-    for mark, some in (("!", found.found), ("", found.others)):
+    for mark, some in (("!", found.found), ("?", found.unfollowed), ("", found.others)):
         for s in some:
-            table.add_row(
+            row: list[str | Line] = [
                 Line(mark, style="bold red"),
                 Line(printable(s.name), style="bold" if mark else ""),
                 Line(s.kind),
@@ -92,15 +92,18 @@ def print_suspects(console: Console, found: Suspects) -> None:
                 _short(s.weight),
                 _short(s.expected),
                 f"{s.score:.2f}",
-                p_value(s.p),
+                p_value(s.p_value),
                 *(_short(s.put_in.mean), percent(s.consistent)) * wide,
-            )
+            ]
+            table.add_row(*row)
     console.print(table)
     if found.found:
-        said = f"{len(found.found)} of {found.looks:,} looks weigh more than they should (!): "
+        said = (
+            f"{len(found.found)} of {found.n_candidates:,} looks weigh more than they should (!): "
+        )
         console.print(Line(said + "should these decide?"))
     else:
-        console.print(Line(f"None of {found.looks:,} looks weighs more than chance explains."))
+        console.print(Line(f"{found.nothing}."))
     if found.limits:
         console.print(Line(f"{found.limits}.", style="bold"))
 
@@ -122,7 +125,7 @@ class _Bar:
 
 
 @dataclass(frozen=True)
-class _Example:
+class _ShownExample:
     id: str
     words: tuple[ColouredWord, ...]
     label: str
@@ -132,20 +135,20 @@ class _Example:
 
 @dataclass(frozen=True)
 class _Leader:
-    one: Suspect
+    suspect: Suspect
     topics: tuple[_Bar, ...]
     places: tuple[_Bar, ...]
-    examples: tuple[_Example, ...]
+    examples: tuple[_ShownExample, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Dot:
     name: str
     x: float
     y: float
     r: float
     suspect: bool
-    said: str
+    title: str
 
 
 def _leader(s: Suspect) -> _Leader:
@@ -164,10 +167,10 @@ def _bars(values: Mapping[str, float], largest: float) -> tuple[_Bar, ...]:
     )
 
 
-def _example(e: SuspectExample) -> _Example:
+def _example(e: SuspectExample) -> _ShownExample:
     gaps = e.gaps or ("", *(" " for _ in e.words[1:]))
     words = coloured(gaps, e.words, e.scores, marked=e.marked)
-    return _Example(e.id, words, e.label, e.answer, e.cut)
+    return _ShownExample(e.id, words, e.label, e.answer, e.cut)
 
 
 def _plot(found: Suspects) -> dict[str, Any]:
@@ -186,18 +189,18 @@ def _plot(found: Suspects) -> dict[str, Any]:
     most = max((dot[3] for dot in found.dots), default=1)
     dots = [
         _Dot(
-            name,
-            x(expected),
-            y(weight),
-            round(1.5 + 4.5 * math.sqrt(texts / most), 1),
-            name in names,
-            f"{name}: weighs {number(weight, signed=True)}, expected "
+            name=name,
+            x=x(expected),
+            y=y(weight),
+            r=round(1.5 + 4.5 * math.sqrt(texts / most), 1),
+            suspect=name in names,
+            title=f"{name}: weighs {number(weight, signed=True)}, expected "
             f"{number(expected, signed=True)}, {texts} texts",
         )
         for name, expected, weight, texts in found.dots
     ]
     low, high = max(across[0], up[0]), min(across[-1], up[-1])
-    suspect = ", ".join(dot.said for dot in dots if dot.suspect)
+    suspect = ", ".join(dot.title for dot in dots if dot.suspect)
     return {
         "width": WIDTH,
         "height": HEIGHT,

@@ -172,7 +172,7 @@ class Health:
             return (
                 f"{self.wrong}. If that is so, say --labels "
                 f"{shlex.quote(written_labels(self.order))} (labels=… in "
-                "Python) and audit again"
+                "Python) and give the command again"
             )
         if self.one_sided:
             return (

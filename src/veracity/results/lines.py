@@ -51,11 +51,9 @@ class ResumableLines:
         start = self.part.stat().st_size
         written = b""
         for place, row in rows:
-            line = json.dumps({"place": place, **row}, ensure_ascii=False).encode(
-                "utf-8", "replace"
-            )
-            self.done[place] = (start + len(written), len(line) + 1)
-            written += line + b"\n"
+            line = _encoded({"place": place, **row})
+            self.done[place] = (start + len(written), len(line))
+            written += line
         self._append(written, "ab")
 
     def finish(self) -> None:

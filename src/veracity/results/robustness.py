@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ import numpy as np
 from ..changes._attack import PATTERN
 from ..core.errors import DataError, RunError
 from ..core.examples import Dataset, Example
-from ..core.files import written_whole
+from ..core.files import write_json
 from ..core.inputs import BoolArray, FloatArray
 from .run import Run
 from .statistics import mcnemar, share_interval, sign_flip_test
@@ -146,8 +145,7 @@ def robustness_of(run: Run, model: str) -> Robustness:
 def write_robustness(found: Mapping[str, Robustness], path: Path) -> None:
     """What was found on each model, for programs."""
     content = {model: one.told() for model, one in found.items()}
-    with written_whole(path) as file:
-        file.write(json.dumps(content, indent=1, ensure_ascii=False).encode())
+    write_json(path, content)
 
 
 def is_twin(example: Example) -> bool:

@@ -61,7 +61,7 @@ class Programme(Truth):
     def vocabulary(self, model: Classifier | None, train: Dataset) -> tuple[Sequence[str], Scores]:
         """The words to look at, and their scores where there are any."""
 
-    def takes(self, texts: int) -> str:
+    def expected_wait(self, texts: int) -> str:
         return f"{self.seconds:g} s at most for the programme (seconds=…), often all of them"
 
     def learnt(self, model: Classifier | None, train: Dataset, *, seed: int) -> WordSets:

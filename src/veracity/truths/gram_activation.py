@@ -57,7 +57,7 @@ class GramActivation(Truth):
     """Whether it is the sum over filters, not their mean."""
     cased: bool = False
 
-    def takes(self, texts: int) -> str:
+    def expected_wait(self, texts: int) -> str:
         return f"about {max(1, texts // 500)} s on a quiet core if texts are short"
 
     def learnt(self, model: Classifier | None, train: Dataset, *, seed: int) -> WordSets:

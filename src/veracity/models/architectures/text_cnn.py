@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ...core.classifiers import FeatureMap
+from ...core.classifiers import FeatureMap, RowLayout
 from ...core.examples import Dataset
 from ...core.inputs import BoolArray
 from ...engine.ties import DOUBLE, SINGLE, first_best
@@ -149,9 +149,9 @@ class ConvolutionNetwork(nn.Module):
         """What every filter found in every row. (batch, words, size)"""
         found = []
         for width, maps, own in self._rows(values, present):
-            before, after = self.around(width)
+            layout = RowLayout(width, *self.around(width))
             active = torch.relu(maps).masked_fill(~own.unsqueeze(1), 0.0)
-            found.append(FeatureMap(width, before, active.transpose(1, 2), own, after))
+            found.append(FeatureMap(layout, active.transpose(1, 2), own))
         return tuple(found)
 
     def logits_of_maps(self, maps: Sequence[FeatureMap]) -> Tensor:

@@ -17,12 +17,13 @@ from ...core.errors import DataError
 from ...core.examples import Dataset, Example
 from ...core.inputs import BoolArray
 from ...core.plugins import parse_spec
+from ...core.progress import Progress, Watcher
 from ...core.truths import WordSets
 from ...data.loading import load_data
 from ...data.readers import Columns
 from ...data.splits import Splits, sampled, split
 from ...data.words import read_text
-from ...engine.executors import report_progress
+from ...engine.executors import Executor, report_progress
 from ...engine.inference import probabilities
 from ...experiments.training import trained_once
 from ...explainers import explainers
@@ -33,7 +34,7 @@ from ...models.loading import load_model
 from ...results.findings import Findings
 from ...truths import learnt_truth, truths
 from ...truths.gram_activation import GramActivation
-from ..recipe import Order, Recipe, Step, Watcher, Within, done_once
+from ..recipe import Order, Recipe, done_once
 from . import _idc_findings as show
 from ._idc_judging import Agreed, Found, confidences, method_agreement, people_agreement
 
@@ -133,13 +134,13 @@ class Idc(Recipe):
         total = len(found) + more
         agreed = []
         for t in trainings:
-            agreed.append(work.methods_judged(t, order.workers, order.watch))
-            order.watch(Step(len(found) + len(agreed), total, _said((REVIEWS, "methods", t))))
+            agreed.append(work.methods_judged(t, order.executor, order.watch))
+            order.watch(Progress(len(found) + len(agreed), total, _said((REVIEWS, "methods", t))))
         people = {}
         for side in sides:
             if marked is not None and side != REVIEWS:
                 people[side] = work.people_judged(side, marked)
-                order.watch(Step(len(found) + len(agreed) + len(people), total, side))
+                order.watch(Progress(len(found) + len(agreed) + len(people), total, side))
         return _findings(self, order.scale, source, sizes, seed, sides, found, agreed, people)
 
     def _sources(self, known: Mapping[str, str]) -> dict[str, str]:
@@ -323,7 +324,7 @@ class _Work:
 
     # ---- what they say ----------------------------------------------------------------------
 
-    def methods_judged(self, training: int, workers: int, watch: Watcher) -> Found:
+    def methods_judged(self, training: int, executor: Executor, watch: Watcher) -> Found:
         """Every method against every truth; in the first training every truth against the model
         too, and in the others the paper's methods alone."""
         names = ("binaries", "paper_methods", "draws", "test_draws")
@@ -335,13 +336,13 @@ class _Work:
             **{what: self._settings((REVIEWS, what, training)) for what in learnt},
         }
         job = (REVIEWS, "methods", training)
-        return self._once(job, settings, lambda: self._methods(job, workers, watch))
+        return self._once(job, settings, lambda: self._methods(job, executor, watch))
 
     def _compared(self, training: int) -> list[str]:
         every: list[str] = self.sizes["methods"]
         return [m for m in every if not training or parse_spec(m)[0] in show.METHODS]
 
-    def _methods(self, job: Job, workers: int, watch: Watcher) -> Found:
+    def _methods(self, job: Job, executor: Executor, watch: Watcher) -> Found:
         place, training = self._place(job), job[2]
         sources = self.sources(REVIEWS)
         test = sampled(self.sides[REVIEWS].test, self.sizes.get("explained"), seed=self.seed)
@@ -377,7 +378,7 @@ class _Work:
                 [*metrics, *remaining.values()] if of_model else metrics,
                 out=place / model,
                 seed=self.seed,
-                workers=workers,
+                executor=executor,
                 extras=False,
                 watch=_within(watch, f"{_said(job)}, {model}"),
             )
@@ -420,7 +421,7 @@ def _specs(methods: Mapping[str, str] | Sequence[str]) -> dict[str, str]:
 
 
 def _within(watch: Watcher, doing: str) -> Watcher:
-    return lambda news: watch(Within(doing, news))
+    return lambda progress: watch(replace(progress, step=doing))
 
 
 def strongest(sets: WordSets, train: Dataset, label: int) -> list[str]:

@@ -11,36 +11,36 @@ import numpy as np
 from ..core.inputs import BoolArray, FloatArray, IntArray
 from .candidates import WordTable, is_word
 
-MOST_WORDS = 1500
+MAX_TRAINING_WORDS = 1500
 """So many words, the most frequent, are learnt from: time grows with their third power."""
 
-STEADY = 30.0
+NOISE_TEXTS = 30.0
 """In so many texts a word's weight is known as well as its meaning can tell it."""
 
 PENALTIES = tuple(10.0**p for p in np.arange(-1.5, 2.1, 0.5))
-NARROW = 0.25
-"""How fast likeness falls with the angle between two words: near ones count most."""
+KERNEL_WIDTH = 0.25
+"""How fast similarity falls with the angle between two words: near ones count most."""
 
-LIKE = 5
-WITNESSES = 2
+N_NEIGHBOURS = 5
+N_AGREEING = 2
 """Of so many words most like it, so many that weigh as much are enough: one could be as suspicious
 as the word itself."""
 
-FEWEST = 3
-OUTLYING = 6.0
+MIN_WORDS = 3
+OUTLIER_SPREADS = 6.0
 """Weights beyond so many robust spreads are drawn in before anything is learnt from them: what is
 suspicious must not change what is expected of its neighbours."""
 
 
 @dataclass(frozen=True)
-class MeaningVectors:
+class WordVectors:
     """Vectors of some words, of length 1."""
 
     vectors: FloatArray  # (words, size), zero where there is none
     known: BoolArray  # (words,)
 
     @classmethod
-    def of(cls, words: Sequence[str], source: str) -> MeaningVectors:
+    def of(cls, words: Sequence[str], source: str) -> WordVectors:
         """The vectors that a source has of these words; `none` has none."""
         from ..models.embeddings import vectors_for
 
@@ -49,7 +49,7 @@ class MeaningVectors:
         )
 
     @classmethod
-    def from_vectors(cls, words: Sequence[str], found: Mapping[str, FloatArray]) -> MeaningVectors:
+    def from_vectors(cls, words: Sequence[str], found: Mapping[str, FloatArray]) -> WordVectors:
         """Those that are found, each turned into a direction."""
         size = len(next(iter(found.values()))) if found else 1
         table = np.zeros((len(words), size))
@@ -64,16 +64,18 @@ class MeaningVectors:
         known &= norms > 0
         return cls(table / np.where(norms > 0, norms, 1.0)[:, None], known)
 
-    def only(self, words: IntArray) -> MeaningVectors:
+    def only(self, words: IntArray) -> WordVectors:
         """That of some of the words."""
-        return MeaningVectors(self.vectors[words], self.known[words])
+        return WordVectors(self.vectors[words], self.known[words])
 
-    def likeness(self, some: IntArray, others: IntArray) -> FloatArray:
+    def similarity(self, some: IntArray, others: IntArray) -> FloatArray:
         """How far one word's weight is expected to tell another's. → (some, others)"""
         cosine = self.vectors[some] @ self.vectors[others].T
         both = self.known[some][:, None] & self.known[others]
-        likeness: FloatArray = np.where(both, np.exp((cosine - 1) / NARROW) + cosine + 1.0, 0.0)
-        return likeness
+        similarity: FloatArray = np.where(
+            both, np.exp((cosine - 1) / KERNEL_WIDTH) + cosine + 1.0, 0.0
+        )
+        return similarity
 
     def nearest(self, word: int, among: IntArray, count: int) -> IntArray:
         """The words most like it, the nearest first; none for a word without a vector."""
@@ -85,7 +87,7 @@ class MeaningVectors:
         return nearest
 
 
-def covered(words: WordTable, meaning: MeaningVectors, source: str) -> float | None:
+def vector_coverage(words: WordTable, vectors: WordVectors, source: str) -> float | None:
     """The share of the texts' words that a source has vectors of; None where there is nothing to
     tell.
 
@@ -93,7 +95,7 @@ def covered(words: WordTable, meaning: MeaningVectors, source: str) -> float | N
     other languages, whose vectors say that they are foreign and little else."""
     from ..data.vectors import COMMONEST, packaged_glove
 
-    known = meaning.known
+    known = vectors.known
     if source == "glove":
         common = set(packaged_glove("vectors=glove")[0][:COMMONEST])
         known = np.array([form in common for form in words.forms], dtype=np.bool_)
@@ -114,64 +116,65 @@ class LabelNames:
     words: Mapping[str, int]
     names: Mapping[str, tuple[str, ...]]
     """The words of each label's name."""
-    meaning: MeaningVectors
+    vectors: WordVectors
 
     @classmethod
     def of(cls, labels: Sequence[str], forms: Sequence[str], source: str) -> LabelNames:
         """Names without a word, such as numbers, say nothing."""
         names = {x: tuple(re.findall(r"[^\W\d_]{3,}", x.casefold())) for x in labels}
-        words = {
-            w: i for i, w in enumerate({*forms, *(w for said in names.values() for w in said)})
-        }
-        return cls(words, names, MeaningVectors.of(list(words), source))
+        every = {*forms, *(word for name in names.values() for word in name)}
+        words = {word: i for i, word in enumerate(every)}
+        return cls(words, names, WordVectors.of(list(words), source))
 
-    def say(self, word: str, label: str) -> bool:
+    def match(self, word: str, label: str) -> bool:
         """Whether a word means nearly what the label is called: a model should go by it."""
         names = [self.words[name] for name in self.names[label]]
         if word in self.names[label] or not names or word not in self.words:
             return word in self.names[label]
-        cosines = self.meaning.vectors[names] @ self.meaning.vectors[self.words[word]]
+        cosines = self.vectors.vectors[names] @ self.vectors.vectors[self.words[word]]
         return bool(cosines.max() >= SAME_SUBJECT)
 
 
-def expected(meaning: MeaningVectors, values: FloatArray, texts: IntArray) -> FloatArray:
+def expected_values(vectors: WordVectors, values: FloatArray, texts: IntArray) -> FloatArray:
     """What each word should be like, told by all words but itself. (kinds, words) → the same
 
     Kernel ridge regression of values on meaning, each word left out in turn; of a word without a
     vector, or with none like it, nothing is expected.
     """
     found = np.zeros(values.shape)
-    able = np.flatnonzero(meaning.known)
-    if len(able) < FEWEST:
+    able = np.flatnonzero(vectors.known)
+    if len(able) < MIN_WORDS:
         return found
     order = able[np.lexsort((able, -texts[able]))]
-    taught, rest = order[:MOST_WORDS], order[MOST_WORDS:]
-    noise = 1 + STEADY / texts[taught]
+    training, rest = order[:MAX_TRAINING_WORDS], order[MAX_TRAINING_WORDS:]
+    noise = 1 + NOISE_TEXTS / texts[training]
     root = np.sqrt(noise)
-    likeness = meaning.likeness(taught, taught)
-    directions = np.linalg.eigh(likeness / root[:, None] / root)
-    to_rest = meaning.likeness(rest, taught)
+    similarity = vectors.similarity(training, training)
+    directions = np.linalg.eigh(similarity / root[:, None] / root)
+    to_rest = vectors.similarity(rest, training)
     for row, given in zip(found, values, strict=True):
-        spread = 1.4826 * float(np.median(np.abs(given[taught])))
-        bound = OUTLYING * spread if spread > 0 else np.inf
-        left_out, coefficients = _left_out(directions, np.clip(given[taught], -bound, bound), noise)
-        row[taught] = left_out
+        spread = 1.4826 * float(np.median(np.abs(given[training])))
+        bound = OUTLIER_SPREADS * spread if spread > 0 else np.inf
+        left_out, coefficients = _left_out(
+            directions, np.clip(given[training], -bound, bound), noise
+        )
+        row[training] = left_out
         row[rest] = to_rest @ coefficients
     return found
 
 
-def witnessed(
-    meaning: MeaningVectors, values: FloatArray, words: IntArray, warranted: FloatArray
+def raised_to_neighbours(
+    vectors: WordVectors, values: FloatArray, words: IntArray, expected: FloatArray
 ) -> FloatArray:
-    """What is warranted, raised for these words to what enough of those most like each reach on its
+    """What is expected, raised for these words to what enough of those most like each reach on its
     side of zero: regression shrinks, and too far where few words carry a topic. (all,) → (all,)"""
-    raised = warranted.copy()
+    raised = expected.copy()
     for word in words:
-        near = values[meaning.nearest(int(word), words, LIKE)]
-        if len(near) >= WITNESSES:
+        near = values[vectors.nearest(int(word), words, N_NEIGHBOURS)]
+        if len(near) >= N_AGREEING:
             side = np.sign(values[word])
-            reached = float(np.sort(side * near)[-WITNESSES])
-            if reached > max(0.0, side * warranted[word]):
+            reached = float(np.sort(side * near)[-N_AGREEING])
+            if reached > max(0.0, side * expected[word]):
                 raised[word] = side * reached
     return raised
 
@@ -197,9 +200,9 @@ def _left_out(
     return best[1], best[2]
 
 
-def beyond(found: FloatArray, warranted: FloatArray) -> FloatArray:
-    """How far values go beyond what is warranted, on their side of zero; to fall short of it is no
-    excess, and what is warranted on the other side counts as nothing."""
-    own_side = np.where(np.sign(warranted) == np.sign(found), np.abs(warranted), 0.0)
-    excess: FloatArray = np.sign(found) * np.maximum(np.abs(found) - own_side, 0.0)
-    return excess
+def excess(values: FloatArray, expected: FloatArray) -> FloatArray:
+    """How far values go beyond what is expected, on their side of zero; to fall short of it is no
+    excess, and what is expected on the other side counts as nothing."""
+    own_side = np.where(np.sign(expected) == np.sign(values), np.abs(expected), 0.0)
+    found: FloatArray = np.sign(values) * np.maximum(np.abs(values) - own_side, 0.0)
+    return found

@@ -1,4 +1,4 @@
-"""What is looked at in a corpus: words, phrases, signs, first and last words, ways of writing."""
+"""What a model may lean on: words, phrases, signs, first and last words, ways of writing."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ WORD, SIGN, PHRASE, FIRST, LAST, CASING = "word", "sign", "phrase", "first", "la
 KINDS = (WORD, SIGN, PHRASE, FIRST, LAST, CASING)
 
 CAPITALS, INITIAL = "ALL CAPITALS", "Capital inside a sentence"
-"""The ways of writing that are looked at."""
+"""The ways of writing that are candidates."""
 
 _ENDS = frozenset(".!?…:\n\"”'’")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class WordTable:
     """All words of some texts in one row."""
 
@@ -46,15 +46,14 @@ class WordTable:
                 before = word
         lengths = np.array([t.n_features for t in texts], dtype=np.int64)
         starts = np.cumsum(lengths) - lengths
-        text_of = np.repeat(np.arange(len(texts)), lengths)
         return cls(
-            tuple(forms),
-            np.array(form, dtype=np.int64),
-            text_of,
-            np.arange(len(form)) - np.repeat(starts, lengths),
-            lengths,
-            np.array(capitals, dtype=np.bool_),
-            np.array(initial, dtype=np.bool_),
+            forms=tuple(forms),
+            form=np.array(form, dtype=np.int64),
+            text=np.repeat(np.arange(len(texts)), lengths),
+            place=np.arange(len(form)) - np.repeat(starts, lengths),
+            lengths=lengths,
+            capitals=np.array(capitals, dtype=np.bool_),
+            initial=np.array(initial, dtype=np.bool_),
         )
 
     @cached_property
@@ -82,7 +81,7 @@ class WordTable:
         return sums / np.maximum(self.counts(), 1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Candidates:
     """Everything that stands in enough texts to be judged, and where it stands."""
 
@@ -90,9 +89,9 @@ class Candidates:
     kinds: tuple[str, ...]
     names: tuple[str, ...]
     parts: tuple[tuple[int, ...], ...]
-    """The forms that a look is made of; none for ways of writing."""
-    widths: IntArray  # (looks,)
-    owner: IntArray  # (occurrences,) the look that each belongs to, in order
+    """The forms that each is made of; none for ways of writing."""
+    widths: IntArray  # (candidates,)
+    owner: IntArray  # (occurrences,) the candidate that each belongs to, in order
     at: IntArray  # (occurrences,) where in the row of words it begins
 
     def __len__(self) -> int:
@@ -127,31 +126,32 @@ class Candidates:
             if len(np.unique(words.text[at])) >= least:
                 found.append((CASING, (), at))
                 names.append(name)
+        starts = [at for _, _, at in found]
         return cls(
-            words,
-            tuple(kind for kind, _, _ in found),
-            tuple(names),
-            tuple(parts for _, parts, _ in found),
-            np.array([max(1, len(parts)) for _, parts, _ in found], dtype=np.int64),
-            np.repeat(np.arange(len(found)), [len(at) for _, _, at in found]),
-            np.concatenate([at for _, _, at in found]) if found else np.zeros(0, dtype=np.int64),
+            words=words,
+            kinds=tuple(kind for kind, _, _ in found),
+            names=tuple(names),
+            parts=tuple(parts for _, parts, _ in found),
+            widths=np.array([max(1, len(parts)) for _, parts, _ in found], dtype=np.int64),
+            owner=np.repeat(np.arange(len(found)), [len(at) for at in starts]),
+            at=np.concatenate(starts) if starts else np.zeros(0, dtype=np.int64),
         )
 
     @cached_property
     def counts(self) -> IntArray:
-        """How often each occurs. (looks,)"""
+        """How often each occurs. (candidates,)"""
         return np.bincount(self.owner, minlength=len(self)).astype(np.int64)
 
     @cached_property
     def _pairs(self) -> tuple[IntArray, IntArray, IntArray]:
-        """Every look with every text that has it, and how often it does. (pairs,) each"""
+        """Every candidate with every text that has it, and how often it does. (pairs,) each"""
         texts = max(1, len(self.words.lengths))
         keys, times = np.unique(self.owner * texts + self.words.text[self.at], return_counts=True)
         return keys // texts, keys % texts, times
 
     @cached_property
     def spreads(self) -> FloatArray:
-        """How far texts differ in how often they have each, as a standard deviation. (looks,)"""
+        """The standard deviation over texts of how often they have each. (candidates,)"""
         owner, _, times = self._pairs
         texts = max(1, len(self.words.lengths))
         squares = np.bincount(owner, weights=times.astype(np.float64) ** 2, minlength=len(self))
@@ -160,15 +160,15 @@ class Candidates:
 
     @cached_property
     def texts(self) -> IntArray:
-        """How many texts have each. (looks,)"""
+        """How many texts have each. (candidates,)"""
         return np.bincount(self._pairs[0], minlength=len(self)).astype(np.int64)
 
-    def texts_of(self, look: int) -> IntArray:
+    def texts_of(self, candidate: int) -> IntArray:
         """The texts that have it."""
         owner, text, _ = self._pairs
-        return text[np.searchsorted(owner, look) : np.searchsorted(owner, look, side="right")]
+        return text[_run_of(owner, candidate)]
 
-    def with_label(self, labels: IntArray) -> IntArray:
+    def texts_with_label(self, labels: IntArray) -> IntArray:
         """How many of the texts that have each are so labelled. labels: (texts,) 0 or 1"""
         owner, text, _ = self._pairs
         return np.bincount(owner, weights=labels[text], minlength=len(self)).astype(np.int64)
@@ -178,10 +178,13 @@ class Candidates:
         at = labels[self.words.text[self.at]]
         return np.bincount(self.owner, weights=at, minlength=len(self)).astype(np.int64)
 
-    def occurrences(self, look: int) -> IntArray:
+    def occurrences(self, candidate: int) -> IntArray:
         """Where one begins, everywhere."""
-        first = np.searchsorted(self.owner, look)
-        return self.at[first : np.searchsorted(self.owner, look, side="right")]
+        return self.at[_run_of(self.owner, candidate)]
+
+    def places(self, candidate: int) -> IntArray:
+        """All the words that it stands on. → (occurrences, width)"""
+        return self.occurrences(candidate)[:, None] + np.arange(self.widths[candidate])
 
     def weights(self, scores: FloatArray) -> FloatArray:
         """The scores of its words together, of each occurrence. (words,) → (occurrences,)"""
@@ -190,9 +193,14 @@ class Candidates:
         return found
 
     def means(self, values: FloatArray) -> FloatArray:
-        """The mean over the occurrences of each. (occurrences,) → (looks,)"""
+        """The mean over the occurrences of each. (occurrences,) → (candidates,)"""
         sums = np.bincount(self.owner, weights=values, minlength=len(self))
         return sums / np.maximum(self.counts, 1)
+
+
+def _run_of(owner: IntArray, candidate: int) -> slice:
+    """Where one stands in a sorted row of owners."""
+    return slice(*np.searchsorted(owner, [candidate, candidate + 1]).tolist())
 
 
 def _grouped(

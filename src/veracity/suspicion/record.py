@@ -3,36 +3,48 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..core.errors import RunError
-from ..core.files import FolderKind, read_json, written_whole
+from ..core.files import FolderKind, check_format, read_json, reading, write_json
 from ..core.schema import from_json
 from ..results.health import BY_LENGTH, goes_by_length
 
 FORMAT = 1
 FILE = "suspects.json"
+ON_DISK = {
+    "n_candidates": "looks",
+    "coverage": "covered",
+    "detection_limit": "reach",
+    "weight_excess": "weight_beyond",
+    "label_excess": "label_beyond",
+    "p_value": "p",
+    "max_effect": "caused",
+}
+"""Fields whose keys in the file are older than their names."""
+
 SUSPECTS = FolderKind("suspects", FILE)
 
-LEAST_COVERED = 0.75
+MIN_COVERAGE = 0.75
 """Vectors that hold fewer of the texts' words tell nothing of them: English texts of many kinds
 have .85 to 1 of theirs in the packaged ones, German .4 and French .6."""
 
 
-MANY = 10
+MANY_WORDS = 10
 """So many suspected words with a meaning are the words of a subject rather than planted ones."""
+
+NEARLY_ALWAYS, HARDLY = 0.95, 0.25
+"""A label's name that tells it so often, and whose neighbours warrant so little of its weight, was
+probably copied into the texts."""
 
 WEAK_CUE, STRONG_CUE = 0.3, 0.5
 """Scores: texts too few for the first find only what is plain, and for the second hardly anything,
 so that nothing found says nothing."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SuspectExample:
     """A suspect where it stands, with what each word around it weighs."""
 
@@ -71,12 +83,12 @@ class Effect:
     error: float = 0.0
     """The standard error of the mean."""
 
-    def at_most(self, sign: float) -> float:
+    def upper_bound(self, sign: float) -> float:
         """The largest mean in a direction that so many tries leave possible (95 % interval)."""
         return sign * self.mean + 1.96 * self.error
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Suspect:
     """One thing that carries weight, and all that is known about it."""
 
@@ -89,14 +101,14 @@ class Suspect:
     """Mean score of its occurrences towards the label."""
     expected: float
     """What its meaning warrants."""
-    weight_beyond: float
+    weight_excess: float
     """What of the spread of the model's answers goes to it unwarranted, as a correlation."""
-    label_beyond: float
+    label_excess: float
     """How far it tells the label beyond what words like it tell, as a correlation."""
     score: float
     """What the label tells, or four times the weight or the effect where one of these is less."""
-    p: float
-    """The probability that the strongest of all looks scores as high on untouched data."""
+    p_value: float
+    """The probability that the strongest of all candidates scores as high on untouched data."""
     consistent: float
     """The share of its occurrences that speak for the label."""
     labelled: float
@@ -114,15 +126,24 @@ class Suspect:
     taken_out: Effect
     examples: tuple[SuspectExample, ...] = ()
     also: tuple[str, ...] = ()
-    """Weaker looks that mostly stand on the same words."""
-    caused: float | None = None
+    """Weaker candidates that mostly stand on the same words."""
+    max_effect: float | None = None
     """What of the spread of the model's answers it brings about at most, as a correlation."""
     names_label: bool = False
     """Whether it means nearly what the name of its label says."""
 
     @property
-    def excess(self) -> float:
-        return self.weight - self.expected
+    def copied(self) -> bool:
+        """Whether it names its label as no word of a subject would: alone, and nearly always."""
+        alone = abs(self.expected) < HARDLY * abs(self.weight)
+        return self.names_label and alone and self.labelled >= NEARLY_ALWAYS
+
+    @property
+    def moves(self) -> str:
+        """What happens to answers without it, or with it."""
+        effect = max(self.taken_out, self.put_in, key=lambda e: e.flipped if e.texts else -1.0)
+        how = "taken out of" if effect is self.taken_out else "put into"
+        return f"{self.name} ({self.kind}): {how} {effect.texts} texts, {effect.flipped:.0%}"
 
     @property
     def side(self) -> str:
@@ -130,7 +151,7 @@ class Suspect:
         return "for" if self.weight >= 0 else "against"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Suspects:
     """What was found in a model, and what came next but could be chance."""
 
@@ -140,11 +161,11 @@ class Suspects:
     method: str
     vectors: str
     texts: int
-    looks: int
+    n_candidates: int
     least_texts: int
     false_alarms: float
     threshold: float
-    """The score from which a look is a suspect in so many texts and looks."""
+    """The score from which one of so many candidates is a suspect in so many texts."""
     accuracy: float
     questions: int
     seed: int
@@ -152,11 +173,11 @@ class Suspects:
     others: tuple[Suspect, ...]
     dots: tuple[tuple[str, float, float, int], ...] = ()
     """Words for a plot: name, expected weight, weight, texts."""
-    covered: float | None = None
+    coverage: float | None = None
     """The share of the texts' words that the vectors hold; None where there were none."""
     remark: str = ""
     """What a budget made of it."""
-    reach: str = ""
+    detection_limit: str = ""
     """What alone would be found in so few texts; empty where they are enough."""
     length_auc: float = 0.5
     """How well the length of a text tells its answer, by the area under the curve."""
@@ -164,36 +185,43 @@ class Suspects:
     """The label that every text is given, if one is."""
     redundant: bool = False
     """Whether words that tell the same hid one another from the method."""
+    unfollowed: tuple[Suspect, ...] = ()
+    """Signs and ways of writing that answers hang on, though the labels do not follow them."""
+    fault: str = ""
+    """What is wrong with the model itself, so that finding nothing says nothing; else empty."""
 
     @property
     def meaningful(self) -> tuple[Suspect, ...]:
         """Suspected words that are the subject's own: whose meaning the vectors know, where they
         are too many to be planted, or that mean what their label's name says."""
         known = tuple(s for s in self.found if s.neighbours)
-        return known if len(known) >= MANY else tuple(s for s in self.found if s.names_label)
+        if len(known) >= MANY_WORDS:
+            return known
+        return tuple(s for s in self.found if s.names_label and not s.copied)
 
     @property
     def alarms(self) -> list[str]:
         """What a build should fail for."""
         length = ["length"] if self.length_auc >= BY_LENGTH else []
-        return [s.name for s in self.found if s not in self.meaningful] + length
+        found = [s.name for s in self.found if s not in self.meaningful]
+        return [*found, *(s.name for s in self.unfollowed), *length]
 
     @property
     def judges_words(self) -> bool:
         """Whether the vectors could tell what words mean; without any, none means anything."""
-        return self.covered is None or self.covered >= LEAST_COVERED
+        return self.coverage is None or self.coverage >= MIN_COVERAGE
 
     @property
     def limits(self) -> str:
         """What could not be judged, in a sentence or two; empty where all could."""
-        blind = "" if self.judges_words else uncovered(self.vectors, self.covered or 0.0)
+        blind = "" if self.judges_words else uncovered(self.vectors, self.coverage or 0.0)
         length = goes_by_length(self.length_auc) if self.length_auc >= BY_LENGTH else ""
         subject = ""
-        if 0 < len(self.meaningful) < MANY:
+        if 0 < len(self.meaningful) < MANY_WORDS:
             own = ", ".join(f"{s.name} for {s.label}" for s in self.meaningful)
             subject = (
-                f"A model should go by what the name of a label says ({own}): --fail does not "
-                "count that"
+                f"These name their labels ({own}): right where they are the subject, a leak where "
+                "labels were copied into the texts. --fail does not count them"
             )
         elif self.meaningful:
             subject = (
@@ -202,87 +230,107 @@ class Suspects:
                 "should weigh cannot be told. Look first at what is no word of the subject; --fail "
                 "counts only that"
             )
+        copied = ", ".join(s.name for s in self.found if s.copied)
+        if copied:
+            copied = f"Look whether labels were copied into the texts: {copied}"
+        unfollowed = "; ".join(s.moves for s in self.unfollowed)
+        if unfollowed:
+            unfollowed = (
+                "Answers hang on what means nothing and what the labels of these texts do not "
+                f"follow ({unfollowed} of the answers change)"
+            )
         same = ""
         if self.single_answer:
             same = (
                 f"The model answers {self.single_answer} to every text: what changes no answer "
                 "here may change others. Bring texts that are answered otherwise"
             )
-        told = (same, subject, blind, self.remark, self.reach, length[:1].upper() + length[1:])
-        return ". ".join(said for said in told if said)
+        length = length[:1].upper() + length[1:]
+        fault = "" if self.single_answer or not self.fault else f"Of the model itself: {self.fault}"
+        limits = (fault, same, unfollowed, copied, subject, blind, self.remark)
+        return ". ".join(limit for limit in (*limits, self.detection_limit, length) if limit)
+
+    @property
+    def nothing(self) -> str:
+        """What it means that nothing was found."""
+        return (
+            f"None of {self.n_candidates:,} looks weighs more than its meaning warrants and tells "
+            "the labels of these texts, both beyond chance"
+        )
 
     @property
     def can_clear(self) -> bool:
         """Whether finding nothing says anything: a strong cue would have been found."""
-        return self.threshold <= STRONG_CUE and not self.single_answer and not self.redundant
+        blind = self.single_answer or self.redundant or self.fault
+        return self.threshold <= STRONG_CUE and not blind
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it under the keys of the file."""
+        return dataclasses.asdict(
+            self, dict_factory=lambda items: {ON_DISK.get(k, k): v for k, v in items}
+        )
 
     def write(self, path: Path) -> Path:
         """All of it as JSON."""
-        content = {"format": FORMAT, **dataclasses.asdict(self)}
-        with written_whole(path) as file:
-            file.write(json.dumps(_plain(content), ensure_ascii=False, indent=1).encode())
-        return path
+        return write_json(path, {"format": FORMAT, **self.to_dict()})
 
     @classmethod
     def read(cls, path: Path) -> Suspects:
         """What `write` wrote."""
-        try:
+        expected = f"expected {path} to be written by `veracity suspects`"
+        with reading(path, expected=expected, remedy="Run it again"):
             content = read_json(path)
-            if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
-                raise ValueError("another format")
-            read: Suspects = from_json(cls, content)
+            check_format(content, FORMAT, path)
+            for part in ("found", "others", "unfollowed"):
+                if isinstance(content.get(part), list):
+                    content[part] = [_renamed(suspect) for suspect in content[part]]
+            del content["format"]
+            read: Suspects = from_json(cls, _renamed(content))
             return read
-        except (OSError, ValueError) as error:
-            raise RunError(
-                f"expected {path} to be written by `veracity suspects`: {error}. Run it again"
-            ) from None
 
     def __str__(self) -> str:
-        nothing = f"{self.model}: nothing weighs more than it should among {self.looks:,} looks"
         found = [
             f"{self.model}: {s.kind} {s.name!r} speaks {s.side} {s.label} in {s.consistent:.0%} of "
             f"its places ({s.texts} texts); weight {s.weight:+.3g}, expected {s.expected:+.3g}, "
-            f"p {s.p:.2g} after {self.looks:,} looks"
+            f"p {s.p_value:.2g} after {self.n_candidates:,} looks"
             for s in self.found
         ]
-        return "\n".join([*(found or [nothing]), *([self.limits] if self.limits else [])])
+        nothing = [f"{self.model}: {self.nothing}"]
+        return "\n".join([*(found or nothing), *([self.limits] if self.limits else [])])
 
 
-def uncovered(vectors: str, covered: float) -> str:
+def uncovered(vectors: str, coverage: float) -> str:
     """Why words could not be judged, and what to do."""
     return (
         f"Words and phrases were not judged, only signs and ways of writing: the word vectors "
-        f"({vectors}) hold {100 * covered:.1f} % of the texts' words, and from "
-        f"{100 * LEAST_COVERED:.0f} % on they could tell what words mean. Give vectors of the "
+        f"({vectors}) hold {100 * coverage:.1f} % of the texts' words, and from "
+        f"{100 * MIN_COVERAGE:.0f} % on they could tell what words mean. Give vectors of the "
         "texts' language with --vectors FILE; with --vectors none every word that decides is shown"
     )
 
 
-def redundant(share: float, method: str, *, asked: bool) -> str:
+def redundant(share: float, method: str, *, switched: bool) -> str:
     """What it means that words, hidden one at a time, hardly matter though together they do."""
     seen = (
         f"Hiding words one at a time does {100 * max(share, 0):.0f} % of what hiding all of them "
         "does: several words of a text tell the same, and each alone seems to weigh nothing"
     )
-    if asked:
+    if switched:
         return f"{seen}. So weights are told by {method}, which hides words together"
     return f"{seen}. Give --method 'shap(samples=100, output=log_odds)', which hides them together"
 
 
-def reach(texts: int, least_texts: int, threshold: float, enough: int) -> str:
+def detection_limit(n_texts: int, least_texts: int, threshold: float, enough: int) -> str:
     """What so few texts leave to be found; `enough` would find a weak cue."""
     if threshold <= WEAK_CUE:
         return ""
     return (
-        f"{texts:,} texts: only a cue that stands in at least {least_texts} of them and scores "
+        f"{n_texts:,} texts: only a cue that stands in at least {least_texts} of them and scores "
         f"{threshold:.2f} or more would be found; about {enough:,} texts would find {WEAK_CUE}"
     )
 
 
-def _plain(content: Any) -> Any:
-    """JSON has no NaN: what is not defined is null."""
-    if isinstance(content, dict):
-        return {k: _plain(v) for k, v in content.items()}
-    if isinstance(content, list | tuple):
-        return [_plain(v) for v in content]
-    return None if isinstance(content, float) and math.isnan(content) else content
+def _renamed(record: Any) -> Any:
+    """A record under the names of its fields; what is none is left to be refused."""
+    names = {key: name for name, key in ON_DISK.items()}
+    return {names.get(k, k): v for k, v in record.items()} if isinstance(record, dict) else record

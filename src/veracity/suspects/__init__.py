@@ -1,1 +1,0 @@
-"""What a model leans on beyond its meaning."""

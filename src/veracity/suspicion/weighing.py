@@ -1,0 +1,103 @@
+"""What every word of every text weighs in a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..auditing.explaining import attributions
+from ..core.classifiers import Classifier, LinearFirstLayer
+from ..core.errors import BudgetSpent
+from ..core.examples import Dataset
+from ..core.explainers import Explainer
+from ..core.inputs import MASK_WORD, FloatArray, Text
+from ..core.progress import Progress, Watcher
+from ..engine.batches import by_length, mixed
+from ..engine.inference import probabilities, value
+from .candidates import WordTable
+
+REDUNDANT_SHARE = 0.3
+"""Where words hidden one by one do less than this share of what hiding all does, each seems to
+weigh little though together they decide: several words tell the same."""
+
+REDUNDANT_METHOD = "shap(samples=100, output=log_odds)"
+"""What then shows them: it hides words together."""
+
+MOVED, MIN_MOVED = 0.5, 10
+"""Texts whose log-odds hiding all words moves so far can show that, and so many are needed."""
+
+
+def default_method(model: Classifier) -> str:
+    """Gradients where answers are near linear in what is read, else hiding one word at a time."""
+    if isinstance(model, LinearFirstLayer):
+        return "input_x_gradient"
+    return "occlusion(output=log_odds, by=types)"
+
+
+def word_scores(
+    model: Classifier,
+    data: Dataset,
+    explainer: Explainer,
+    labels: Sequence[int],
+    *,
+    seed: int,
+    watch: Watcher = lambda _: None,
+    finished: list[int] | None = None,
+) -> FloatArray:
+    """The scores of all words of all texts towards each of these labels. → (labels, words)
+
+    `finished` is told the places of texts that are done, for whom a budget may end the rest.
+    """
+    lengths = np.array([e.input.n_features for e in data], dtype=np.int64)
+    starts = np.cumsum(lengths) - lengths
+    scores = np.zeros((len(labels), int(lengths.sum())))
+    batches = list(by_length(lengths.tolist()))
+    if getattr(model, "budget", None) is not None:  # what is done when it is spent is kept
+        batches = [batch[i : i + 5] for batch in batches for i in range(0, len(batch), 5)]
+    # a logit means something only beside those of the other labels
+    relative = getattr(explainer, "output", "") == "logit"
+    every = range(len(model.labels)) if relative else labels
+    done = 0
+    for batch in (batches[i] for i in mixed(len(batches))):
+        some = [data.examples[i] for i in batch]
+        inputs, ids = [e.input for e in some], [e.id for e in some]
+        rows: dict[int, list[FloatArray]] = {}
+        for label in every:
+            made = attributions(explainer, model, inputs, [label] * len(some), ids, seed)
+            rows[label] = [a.scores for a in made]
+        for place, i in enumerate(batch):
+            span = slice(starts[i], starts[i] + lengths[i])
+            for row, label in enumerate(labels):
+                scores[row, span] = rows[label][place]
+                if relative:
+                    rest = [rows[other][place] for other in every if other != label]
+                    scores[row, span] -= np.mean(rest, axis=0)
+        done += len(batch)
+        if finished is not None:
+            finished += batch
+        watch(Progress(done, len(data), explainer.spec))
+    return scores
+
+
+def explained_share(
+    model: Classifier,
+    words: WordTable,
+    scores: FloatArray,
+    labels: Sequence[int],
+    answers: FloatArray,
+) -> float | None:
+    """What of the effect of all words the words' own scores add up to, in the median text; None
+    where too few texts hang on words at all. scores (labels, words)"""
+    try:
+        blank = probabilities(model, [Text.of_words([MASK_WORD])])
+    except BudgetSpent:  # the rest has been answered
+        return None
+    shares: list[float] = []
+    for label, row in zip(labels, scores, strict=True):
+        own = len(labels) == 1 or answers.argmax(axis=1) == label
+        whole = value(answers, label, "log_odds") - value(blank, label, "log_odds")
+        sums = np.bincount(words.text, weights=row, minlength=len(answers))
+        moved = own & (np.abs(whole) > MOVED)
+        shares += (sums[moved] / whole[moved]).tolist()
+    return float(np.median(shares)) if len(shares) >= MIN_MOVED else None
