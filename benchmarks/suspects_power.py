@@ -24,8 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from veracity.changes import changed
-from veracity.changes._planting import Planting
+from veracity.changes import Planting, changed
 from veracity.changes.casing import Casing
 from veracity.changes.insert import Insert
 from veracity.changes.punctuation import Punctuation

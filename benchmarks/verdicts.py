@@ -26,8 +26,10 @@ from veracity.core.classifiers import Classifier
 from veracity.core.examples import Dataset, Example
 from veracity.core.explainers import Explainer
 from veracity.core.inputs import FloatArray, IntArray, Text
+from veracity.core.metrics import Quantity
+from veracity.results.columns import Column
 from veracity.results.health import Health, judged
-from veracity.results.standings import Column, Standing, _compare
+from veracity.results.standings import Standing, _compare
 from veracity.results.verdicts import Verdict, verdicts
 
 SIZES = (10, 20, 50, 200)
@@ -73,7 +75,7 @@ def tables(
     The last method is chance."""
     methods = [f"method{i}" for i in range(k - 1)] + ["random"]
     names = [str(i) for i in range(n)]
-    info = {"better": "higher", "about": "", "headline": True}
+    quantity = Quantity("", "higher", headline=True)
     columns = []
     for purpose in PURPOSES:
         common = draw(rng, n, k)
@@ -86,7 +88,7 @@ def tables(
                     model="",
                     metric=purpose,
                     name=way,
-                    info=info,
+                    quantity=quantity,
                     purpose=purpose,
                     methods=methods,
                     examples=names,

@@ -13,6 +13,8 @@ import numpy as np
 from veracity.core.attributions import Attribution
 from veracity.core.examples import Dataset, Example
 from veracity.core.inputs import FloatArray, Text
+from veracity.core.schema import from_json
+from veracity.results.config import RunConfig
 from veracity.results.run import Run
 
 ATTACK = "<script>alert(1)</script>"
@@ -168,10 +170,10 @@ def made_row(metric: str, method: str, rng: np.random.Generator) -> dict[str, fl
     }
 
 
-def made_asked(
+def made_config(
     data: Dataset, models: Sequence[str], methods: Sequence[str], metrics: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """What an audit would have been asked for."""
+    """What an audit would have been asked for, as JSON keeps it."""
     return {
         "dataset": {
             "name": data.name,
@@ -224,19 +226,20 @@ def made_run(
     """Write a whole run with the code that writes real ones."""
     rng = np.random.default_rng(5)
     data = Dataset(name, labels, tuple(made_examples(size, long, rng)))
-    run = Run.start(folder, made_asked(data, models, methods, metrics), data)
-    skipped = {(s["model"], s["explainer"]) for s in run.asked["skipped"]}
+    config = from_json(RunConfig, made_config(data, models, methods, metrics))
+    run = Run.start(folder, config, data)
+    skipped = {(s.model, s.explainer) for s in run.config.skipped}
     summaries: dict[str, Any] = {}
     for model in models:
         p = np.array([_probabilities(e, rng) for e in data])
-        run.write_predictions(run.prediction_part(model, 0), data.examples, p)
+        run.write_predictions(model, 0, data.examples, p)
         accuracy = float(np.mean([p[i].argmax() == e.label for i, e in enumerate(data)]))
         if "accuracy" in metrics:
             rows = [
                 (e.id, {"correct": float(q.argmax() == e.label)})
                 for e, q in zip(data, p, strict=True)
             ]
-            run.write_scores(run.score_part(model, "", "accuracy", 0), model, "", "accuracy", rows)
+            run.write_scores(model, "", "accuracy", 0, rows)
             of_model = {"accuracy": accuracy, "weighted_f1": accuracy - 0.01, "macro_f1": 0.81}
             summaries[model] = {"": {"accuracy": of_model}}
         for method in methods:
@@ -273,9 +276,9 @@ def _write_method(
         (e, _attribution(method, e.input, int(t), rng)) for e, t in zip(data, targets, strict=True)
     ]
     seconds, questions = COST.get(method, (0.01, 10.0))
-    cost = (seconds * len(data), questions * len(data))
-    run.write_attributions(run.attribution_part(model, method, 0), model, method, found, cost)
-    for metric, about in run.asked["metrics"].items():
-        if not about["of_model"]:
+    n = len(data)
+    run.write_attributions(model, method, 0, found, seconds=seconds * n, questions=questions * n)
+    for metric, about in run.config.metrics.items():
+        if not about.of_model:
             rows = [(e.id, made_row(metric, method, rng)) for e in data]
-            run.write_scores(run.score_part(model, method, metric, 0), model, method, metric, rows)
+            run.write_scores(model, method, metric, 0, rows)

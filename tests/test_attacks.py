@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from commands import run_command
-from veracity.changes import attacked, changed, changes
-from veracity.changes._attack import PATTERN, Attack
-from veracity.changes._editing import NEW, replaced, without
+from veracity.changes import Attack, attacked, changed, changes
+from veracity.core.changes import PATTERN
 from veracity.core.errors import DataError, PluginError
 from veracity.core.examples import Dataset, Example
+from veracity.data.editing import NEW, replaced, without
 from veracity.data.lexicon import own_lexicon, read_lexicon
 from veracity.data.loading import describe, load_data, validate
 from veracity.data.records import write_records

@@ -285,8 +285,8 @@ def test_a_way_that_a_model_lacks_is_told(
     data = Dataset("d", cnn.labels, (Example("a", words("a great film . so dull"), 1),))
     models = {"lstm": attention_lstm, "han": hierarchical}
     run = audit(models, data, "attention(product=True), occlusion", out=tmp_path / "r").run
-    (skipped,) = run.asked["skipped"]
-    assert skipped["model"] == "lstm"
-    assert skipped["why"] == "needs a model with attention by product, not by words"
+    (skipped,) = run.config.skipped
+    assert skipped.model == "lstm"
+    assert skipped.why == "needs a model with attention by product, not by words"
     assert run.attributions("han", "attention(product=True)")
     assert not run.attributions("lstm", "attention(product=True)")

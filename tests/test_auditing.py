@@ -21,13 +21,16 @@ from threading import Thread
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import veracity
 from commands import run_command
 from conftest import WordWeights, words
-from veracity.auditing.audit import KNOWN_ANSWERS, audit
+from veracity.auditing.audit import Audit, audit
 from veracity.auditing.labels import fit_labels
+from veracity.auditing.request import KNOWN_ANSWERS
 from veracity.auditing.thresholds import (
     Threshold,
     check_reachable,
@@ -37,15 +40,20 @@ from veracity.auditing.thresholds import (
 from veracity.changes import changed
 from veracity.core.errors import DataError, ModelError, PluginError, RunError
 from veracity.core.examples import Dataset, Example
+from veracity.core.explainers import Explainer
 from veracity.core.files import sole_writer
 from veracity.core.inputs import FloatArray
 from veracity.data.loading import load_data
 from veracity.data.records import write_records
 from veracity.data.splits import Splits, split
+from veracity.explainers.occlusion import Occlusion
 from veracity.models.adapters.callables import CallableClassifier
 from veracity.models.loading import model_name, save_model
 from veracity.reports.html import build_report
+from veracity.results.conclusions import conclude
+from veracity.results.config import RunMetadata, SkippedMethod
 from veracity.results.run import AUDIT, Run
+from veracity.results.standings import standings
 
 METHODS = "random_scores, occlusion, lime(samples=60), shap(samples=60)"
 
@@ -102,7 +110,7 @@ def test_a_profile_holds_for_all_that_is_not_told(
     methods = "lime(samples=40), lime(samples=40, kernel=root), occlusion"
     result = audit(bag, data, methods, "feature_overlap", out=tmp_path / "run", profile="released")
     assert result.run.explainers == ("lime(samples=40)", "occlusion")
-    assert list(result.run.asked["metrics"]) == [
+    assert list(result.run.config.metrics) == [
         "feature_overlap(allow_union=True, no_overlap=empty)",
         "blank",  # the model itself is always tested
         "accuracy",
@@ -231,7 +239,7 @@ def test_a_changed_model_or_method_is_noticed(
     audit(WordWeights({"great": 1.0, "the": 0.3}), small, "occlusion", out=tmp_path / "r")
     with pytest.raises(RunError, match="another model"):
         audit(WordWeights({"great": -1.0, "the": -0.3}), small, "occlusion", out=tmp_path / "r")
-    monkeypatch.setattr("veracity.auditing._code", lambda cls: "edited")
+    monkeypatch.setattr("veracity.auditing.request._code", lambda cls: "edited")
     with pytest.raises(RunError, match="another version of occlusion"):
         audit(WordWeights({"great": 1.0, "the": 0.3}), small, "occlusion", out=tmp_path / "r")
 
@@ -368,12 +376,12 @@ def test_everything_means_what_is_possible(cnn: Any, small: Dataset, tmp_path: P
     found = audit({"cnn": cnn}, small.select(range(4)), out=tmp_path / "r")
     assert "attention" not in found.run.explainers
     without = "learns from training data, but none were given"
-    assert found.run.asked["skipped"] == [
-        {"model": "cnn", "explainer": "attention", "why": "needs a model with attention"},
-        {"model": "cnn", "explainer": "decision_tree", "why": without},
-        {"model": "cnn", "explainer": "rationale", "why": "needs a model with rationales"},
-    ]
-    assert set(found.run.asked["metrics"]) == {
+    assert found.run.config.skipped == (
+        SkippedMethod("cnn", "attention", "needs a model with attention"),
+        SkippedMethod("cnn", "decision_tree", without),
+        SkippedMethod("cnn", "rationale", "needs a model with rationales"),
+    )
+    assert set(found.run.config.metrics) == {
         "accuracy",
         "attribution_mass",
         "blank",
@@ -474,40 +482,127 @@ def rewritten(folder: Path, *keys: str, value: str) -> None:
     path.write_text(json.dumps(content), "utf-8")
 
 
+class Theirs(Occlusion):
+    """Somebody's own method."""
+
+
 def test_an_edited_method_can_be_done_anew(
     bag: WordWeights, small: Dataset, tmp_path: Path
 ) -> None:
     def again(**options: Any) -> int:
-        methods = "occlusion, random_scores"
+        methods: list[str | Explainer] = [Theirs(), "random_scores"]
         return audit(bag, small, methods, "erasure", out=tmp_path / "r", **options).computed
 
     again()
-    rewritten(tmp_path / "r", "asked", "explainers", "occlusion", "code", value="before the edit")
-    with pytest.raises(RunError, match=r"another version of occlusion.*--redo METHOD"):
+    rewritten(tmp_path / "r", "config", "explainers", "theirs", "code", value="before the edit")
+    with pytest.raises(RunError, match=r"another version of theirs.*--redo METHOD"):
         again()
-    assert again(redo=["occlusion"]) == 2  # its explanations and their scores
+    assert again(redo=["theirs"]) == 2  # its explanations and their scores
     assert again() == 0
+
+
+def as_format_1(folder: Path) -> None:
+    """A run as the version before format 2 would have left it."""
+    path = folder / "run.json"
+    content = json.loads(path.read_text("utf-8"))
+    config = content["config"]
+    del config["dataset"]["kind"]
+    for plugin in (*config["explainers"].values(), *config["metrics"].values()):
+        plugin["code"] = "of a file that has changed since"
+    old = {"format": 1, "asked": config, "made": content["metadata"]}
+    path.write_text(json.dumps(old), "utf-8")
+    (folder / "standings.json").unlink(missing_ok=True)
+    examples = pq.read_table(folder / "examples.parquet").to_pylist()
+    for row, e in zip(examples, Run.open(folder).examples(), strict=True):
+        masks = {k: [np.flatnonzero(m).tolist() for m in sets] for k, sets in e.truths.items()}
+        row["truths"] = json.dumps(masks)
+    pq.write_table(pa.Table.from_pylist(examples), folder / "examples.parquet")
+    for part in (folder / "attributions").rglob("*.parquet"):
+        table = pq.read_table(part, partitioning=None)
+        place = table.column_names.index("scores")
+        wide = table["scores"].cast(pa.list_(pa.float64()))
+        pq.write_table(table.set_column(place, "scores", wide), part)
+
+
+def test_a_run_of_the_format_before_is_read_and_goes_on(
+    cnn: Any, small: Dataset, tmp_path: Path
+) -> None:
+    def again(methods: str) -> Audit:
+        return audit(cnn, small, methods, out=tmp_path / "r", batch_size=8)
+
+    new = again("occlusion, gradient, random_scores")
+    explained = new.run.attributions("text_cnn", "gradient")
+    before = (repr(new.standings), values(new.run))  # as text: NaN equals NaN there
+    examples = new.run.examples()
+    as_format_1(tmp_path / "r")
+    old = Run.open(tmp_path / "r")
+    assert (repr(standings(old)), values(old)) == before
+    assert repr(conclude(old)) == repr(new.conclusions)
+    assert build_report(old) == build_report(new.run)
+    for one, other in zip(old.examples(), examples, strict=True):
+        assert (one.input, one.label, one.facts) == (other.input, other.label, other.facts)
+        assert one.truths.keys() == other.truths.keys()
+        for kind, masks in one.truths.items():
+            assert [m.tolist() for m in masks] == [m.tolist() for m in other.truths[kind]]
+    for name, found in old.attributions("text_cnn", "gradient").items():
+        assert np.array_equal(found.scores, explained[name].scores)
+    assert again("occlusion, gradient, random_scores").computed == 0
+    more = again("occlusion, gradient, random_scores, input_x_gradient")
+    assert more.computed > 0
+    assert json.loads((tmp_path / "r/run.json").read_text("utf-8"))["format"] == 2
+    assert {e.method for s in more.standings for e in s.entries} == {*more.run.explainers}
+
+
+def test_standings_are_computed_once_and_kept(
+    bag: WordWeights, small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = audit(bag, small, "occlusion, random_scores", "erasure", out=tmp_path / "r")
+    expected = repr(found.standings)
+    with monkeypatch.context() as patch:
+        patch.setattr("veracity.results.standings._compare", None)
+        assert repr(standings(Run.open(tmp_path / "r"))) == expected
+    # whatever changes a score makes them anew
+    part = next((tmp_path / "r/scores").rglob("*.parquet"))
+    part.write_bytes(b"nonsense")
+    with pytest.raises(RunError, match="damaged"):
+        standings(Run.open(tmp_path / "r"))
+    (tmp_path / "r/standings.json").write_text("{}")
+    audit(bag, small, "occlusion, random_scores", "erasure", out=tmp_path / "r")
+    assert repr(standings(Run.open(tmp_path / "r"))) == expected
+
+
+def test_what_is_read_back_scores_as_what_was_computed(
+    cnn: Any, small: Dataset, tmp_path: Path
+) -> None:
+    methods = "gradient, integrated_gradients, lime(samples=60)"
+    first = audit(cnn, small, methods, out=tmp_path / "r", batch_size=8)
+    scored = {p: p.read_bytes() for p in (tmp_path / "r/scores").rglob("*.parquet")}
+    for part in scored:
+        part.unlink()
+    again = audit(cnn, small, methods, out=tmp_path / "r", batch_size=8)
+    assert (again.computed, again.run) == (len(scored), first.run)
+    assert {p: p.read_bytes() for p in scored} == scored
 
 
 def test_a_run_that_goes_on_under_other_versions_says_so(
     bag: WordWeights, small: Dataset, tmp_path: Path
 ) -> None:
-    def again() -> dict[str, Any]:
-        made = audit(bag, small, "occlusion", "erasure", out=tmp_path / "r").run.made
-        assert json.loads((tmp_path / "r/run.json").read_text("utf-8"))["made"] == made
-        return dict(made)
+    def again() -> RunMetadata:
+        metadata = audit(bag, small, "occlusion", "erasure", out=tmp_path / "r").run.metadata
+        assert Run.open(tmp_path / "r").metadata == metadata
+        return metadata
 
     before = again()
     assert again() == before  # nothing to tell
-    rewritten(tmp_path / "r", "made", "versions", "torch", value="0.1")
-    told = rf"was begun with torch 0\.1 \(now {re.escape(before['versions']['torch'])}\)"
+    rewritten(tmp_path / "r", "metadata", "versions", "torch", value="0.1")
+    told = rf"was begun with torch 0\.1 \(now {re.escape(before.versions['torch'])}\)"
     for _ in range(2):  # as long as both stand in it
         with pytest.warns(UserWarning, match=told):
             made = again()
-        assert made["versions"]["torch"] == "0.1"
-        (resumed,) = made["resumed"]
-        assert resumed["versions"] == before["versions"]
-        assert re.search(told, resumed["sentence"])
+        assert made.versions["torch"] == "0.1"
+        (resumed,) = made.resumed
+        assert resumed.versions == before.versions
+        assert re.search(told, resumed.sentence)
     assert re.search(told, build_report(Run.open(tmp_path / "r")))
 
 
@@ -517,9 +612,9 @@ def test_targets(cnn: Any, small: Dataset, tmp_path: Path) -> None:
             cnn, small, "occlusion", "erasure", out=tmp_path / str(target), target=target
         ).run
         rows = run.attributions("text_cnn", "occlusion")
-        assert [rows[e.id]["target"] for e in small] == expected
+        assert [rows[e.id].target for e in small] == expected
     run = audit(cnn, small, "occlusion", "erasure", out=tmp_path / "0", target="negative").run
-    assert run.asked["target"] == 0  # a label's name and its number are one target
+    assert run.config.target == 0  # a label's name and its number are one target
     page = build_report(run)
     assert "<dt>Explained label</dt><dd>negative</dd>" in page
     assert "recall of negative" in page
@@ -696,7 +791,7 @@ def test_planted_words_are_scored_only_where_they_must_have_been_used(
     assert {s["model"] for s in of_planted} == {"reader"}
     assert {s["model"] for s in scored if s["metric"] == "exposure"} == {"reader"}
     assert {s["model"] for s in scored if s["metric"] == "erasure"} == {"reader", "bag"}
-    assert found.reliance["reader"]["forced"] and not found.reliance["bag"]["forced"]
+    assert found.reliance["reader"].forced and not found.reliance["bag"].forced
     assert "below the 0.970 that forces it" in str(found)
     decoy = next(s for s in found.standings if s.metric == "attribution_mass(truth=decoy)")
     assert decoy.better == "lower" and not decoy.headline

@@ -10,10 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veracity.changes import changed, changes
-from veracity.changes._attack import Attack
-from veracity.changes._editing import inserted, respelt
-from veracity.changes._planting import Planting
+from veracity.changes import Attack, Planting, changed, changes
 from veracity.changes._regions import joint_effective_region
 from veracity.changes.reassign import Reassign
 from veracity.changes.swap import Swap
@@ -22,6 +19,7 @@ from veracity.core.changes import DECOY, MANIPULATION, ORIGINAL_LABEL, PLANTED, 
 from veracity.core.errors import DataError, PluginError
 from veracity.core.examples import Dataset, Example
 from veracity.core.inputs import Text
+from veracity.data.editing import inserted, respelt
 from veracity.data.loading import load_data
 from veracity.data.records import write_records
 from veracity.data.words import read_text

@@ -17,8 +17,7 @@ import torch
 
 import veracity
 from conftest import SHARED, small_encoder, words
-from veracity.changes import changed, changes
-from veracity.changes._attack import Attack
+from veracity.changes import Attack, changed, changes
 from veracity.core.attributions import Attribution
 from veracity.core.errors import DataError, ModelError
 from veracity.core.examples import Dataset, Example

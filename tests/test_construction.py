@@ -21,7 +21,6 @@ from veracity.core.examples import Dataset, Example
 from veracity.core.inputs import Text
 from veracity.data.loading import describe, load_data, validate
 from veracity.data.records import write_records
-from veracity.data.sheets import Sheet, read_sheet, write_sheet
 from veracity.data.words import read_text
 from veracity.studies.construction import (
     KEPT,
@@ -42,6 +41,7 @@ from veracity.studies.construction import (
     sentiment_types,
     snippets,
 )
+from veracity.studies.sheets import Sheet, read_sheet, write_sheet
 
 LEXICON = {"good": 1, "bad": -1}
 GOOD = {"sufficient": "3", "understandable": "3", "compact": "4"}
@@ -186,14 +186,14 @@ def test_from_raw_texts_to_records(tmp_path: Path) -> None:
     data, waiting = assemble(tmp_path)
     assert (len(data), waiting) == (len(pairs) - 2, 1)
 
-    returned = tmp_path / MARKED.in_turn(2)
+    returned = tmp_path / MARKED.in_round(2)
     (line,) = sheet(returned)
     assert (line["id"], line["why"], line["words"]) == (spoilt, "was 0: compact 3", "")
     fill(returned, lambda row: row | {"words": "1"})
     ask_ratings(tmp_path, turn=2)
-    fill(tmp_path / RATED.in_turn(2), lambda row: row | good)
+    fill(tmp_path / RATED.in_round(2), lambda row: row | good)
     assert judge(tmp_path, turn=2) == {"accepted": 1, "rejected": 0}
-    assert not (tmp_path / MARKED.in_turn(3)).exists()
+    assert not (tmp_path / MARKED.in_round(3)).exists()
 
     data, waiting = assemble(tmp_path, name="built")
     assert (len(data), waiting) == (len(pairs), 0)
@@ -239,9 +239,9 @@ def test_all_raters_must_accept_and_sets_can_be_given_up(tmp_path: Path) -> None
 
     fill(tmp_path / RATED.name, rate)
     assert judge(tmp_path)["rejected"] == 1
-    assert sheet(tmp_path / MARKED.in_turn(2))[0]["why"] == "was 0: sufficient 2"
+    assert sheet(tmp_path / MARKED.in_round(2))[0]["why"] == "was 0: sufficient 2"
     assert ask_ratings(tmp_path, turn=2) == {"sets": 0}
-    assert not (tmp_path / RATED.in_turn(2)).exists()
+    assert not (tmp_path / RATED.in_round(2)).exists()
     assert assemble(tmp_path)[1] == 1
 
 
@@ -375,7 +375,7 @@ def test_sheets_of_later_rounds_are_named_and_never_half_written(tmp_path: Path)
     with pytest.raises(DataError, match=r"4-rationales-round-2.csv is there already"):
         judge(tmp_path)
     assert not (tmp_path / KEPT.name).exists()
-    with (tmp_path / MARKED.in_turn(2)).open("a") as file:
+    with (tmp_path / MARKED.in_round(2)).open("a") as file:
         file.write("short,line\n")
     with pytest.raises(DataError, match=r"4-rationales-round-2.csv: mend these lines"):
         ask_ratings(tmp_path, turn=2)
@@ -410,7 +410,7 @@ def test_spreadsheets_compute_nothing(tmp_path: Path) -> None:
 
 
 def test_build_verbs_lead_through_the_sheets(tmp_path: Path) -> None:
-    chapter = (Path(__file__).parents[1] / "docs/pairs.md").read_text("utf-8")
+    chapter = (Path(__file__).parents[1] / "docs/how-to/pairs.md").read_text("utf-8")
     types, sample = re.findall(r"^veracity data build (.*)", chapter, flags=re.MULTILINE)
 
     def build(*arguments: str) -> dict[str, str]:

@@ -112,9 +112,9 @@ def same(one: Run, other: Run) -> None:
         a, b = one.attributions("m", explainer), other.attributions("m", explainer)
         assert a.keys() == b.keys()
         for example, row in a.items():
-            assert row["target"] == b[example]["target"]
-            scale = max(1.0, float(np.abs(row["scores"]).max(initial=0.0)))
-            difference = np.abs(row["scores"] - b[example]["scores"]).max(initial=0.0)
+            assert row.target == b[example].target
+            scale = max(1.0, float(np.abs(row.scores).max(initial=0.0)))
+            difference = np.abs(row.scores - b[example].scores).max(initial=0.0)
             assert difference <= 1e-6 * scale, (explainer, example, difference)
     scores, others = all_scores(one), all_scores(other)
     assert scores.keys() == others.keys()

@@ -195,7 +195,7 @@ def test_a_record_is_read_back_as_its_types_say() -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"leaves": [{"name": "a"}]}, r"it.leaves\[0\] to be whole"),
+        ({"leaves": [{"name": "a"}]}, r"it.leaves\[0\] to be an object with 'value'"),
         ({"leaves": [{"name": 1, "value": 1}]}, r"it.leaves\[0\].name to be str"),
         ({"leaves": [{"name": "a", "value": "1"}]}, "value to be float"),
         ({"leaves": "ab"}, "it.leaves to be a list"),

@@ -39,6 +39,7 @@ from veracity.explainers.decision_tree import (
     stands_for,
 )
 from veracity.models.loading import load_model
+from veracity.results.config import TrainingSetInfo
 from veracity.results.run import Run
 
 
@@ -260,11 +261,9 @@ def test_an_audit_fits_once_and_resumes_equal(
     methods = "decision_tree, random_scores"
     first = audit({"m": cnn}, data, methods, train=lesson, **options)
     assert len(calls) == 1
-    assert first.run.asked["train"] == {
-        "m": {"name": lesson.name, "size": 300, "fingerprint": lesson.fingerprint()}
-    }
+    assert first.run.config.train == {"m": TrainingSetInfo(lesson.name, 300, lesson.fingerprint())}
     expected = first.run.attributions("m", "decision_tree")
-    assert any(row["scores"].any() for row in expected.values())
+    assert any(one.scores.any() for one in expected.values())
     assert audit({"m": cnn}, data, methods, train=lesson, **options).computed == 0
     assert len(calls) == 1, "nothing was left to explain, yet it learnt again"
     # a lost part is made again as it was
@@ -273,7 +272,7 @@ def test_an_audit_fits_once_and_resumes_equal(
     again = audit({"m": cnn}, data, methods, train=lesson, **options)
     assert (again.computed, len(calls)) == (1, 2)
     found = again.run.attributions("m", "decision_tree")
-    assert all(np.array_equal(found[k]["scores"], expected[k]["scores"]) for k in expected)
+    assert all(np.array_equal(found[k].scores, expected[k].scores) for k in expected)
     # without the method nothing is learnt, and still nothing is mixed afterwards
     audit({"m": cnn}, data, "random_scores", **options)
     with pytest.raises(RunError, match="another training data"):
@@ -300,8 +299,8 @@ def test_training_data_on_the_command_line(cnn: Any, made: Splits, tmp_path: Pat
     }
     # it learnt from the part that the audited texts do not come from
     lesson = split(load_data(corpus)).train
-    recorded = Run.open(tmp_path / "r").asked["train"]["model"]
-    assert recorded["fingerprint"] == lesson.fingerprint()
+    recorded = Run.open(tmp_path / "r").config.train["model"]
+    assert recorded.fingerprint == lesson.fingerprint()
     explained = veracity_command(
         "explain", "model", "a great film", "--method", "decision_tree", "--train", corpus,
         cwd=tmp_path,
@@ -317,7 +316,7 @@ def test_a_trained_folder_knows_what_it_learnt_from(made: Splits, tmp_path: Path
     # audited from another folder: the record says where the data are
     data = made.test.select(range(4))
     run = audit(tmp_path / "m", data, "decision_tree", "erasure", out=tmp_path / "r").run
-    assert run.asked["train"]["m"]["size"] == 96
+    assert run.config.train["m"].size == 96
     assert model.record["data"]["reading"]["limit"] == 120
     with (tmp_path / "reviews.jsonl").open("a") as file:
         file.write(json.dumps({"text": "a new one", "label": "negative"}) + "\n")

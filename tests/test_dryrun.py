@@ -89,7 +89,7 @@ def test_a_dry_run_that_goes_on_under_other_versions_says_so(tmp_path: Path) -> 
     path.write_text(json.dumps(content), "utf-8")
     with pytest.warns(UserWarning, match=r"was begun with torch 0\.1 \(now"):
         DryRun.start(tmp_path, asked)
-    assert DryRun.open(tmp_path).made["resumed"][0]["versions"] == first.made["versions"]
+    assert DryRun.open(tmp_path).made.resumed[0].versions == first.made.versions
 
 
 def test_intervals_over_seeds_and_texts() -> None:
@@ -263,7 +263,7 @@ def test_figures_are_those_of_the_audits(rehearsal: DryRunResult) -> None:
         (model,) = run.models
         stored = run.attributions(model, "occlusion")
         for e in run.examples():
-            top = np.argsort(-np.abs(stored[e.id]["scores"]), kind="stable")[:3]
+            top = np.argsort(-np.abs(stored[e.id].scores), kind="stable")[:3]
             seen += bool(e.truths["planted"][0][top].any())
             n += 1
     assert len(cell.trials) == 2
@@ -284,8 +284,8 @@ def test_models_and_audits_are_ordinary_folders(rehearsal: DryRunResult) -> None
     assert isinstance(lesson, Dataset) and len(lesson) == trial.trained_on
     assert "planted" in lesson.truth_kinds
     run = Run.open(rehearsal.folder / trial.audit)
-    told = run.asked["reliance"][run.models[0]]
-    assert told["forced"] and told["n"] == trial.tested_on > run.asked["dataset"]["size"]
+    told = run.config.reliance[run.models[0]]
+    assert told.forced and told.n == trial.tested_on > run.config.dataset.size
 
 
 def test_given_again_it_makes_nothing(rehearsal: DryRunResult, again: Any) -> None:

@@ -22,11 +22,11 @@ from veracity.core.plugins import Registry
 from veracity.data.corpora import corpora
 from veracity.data.formats import formats
 from veracity.data.loading import load_data
-from veracity.data.sheets import Sheet, read_sheet, write_sheet
 from veracity.explainers import explainers
 from veracity.metrics import metrics
 from veracity.models.architectures import architectures
 from veracity.models.encoders import UNLIMITED, piece_limit
+from veracity.studies.sheets import Sheet, read_sheet, write_sheet
 from veracity.truths import truths
 
 REGISTRIES: tuple[Registry[Any], ...] = (

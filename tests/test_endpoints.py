@@ -32,12 +32,11 @@ from hypothesis import strategies as st
 from veracity.core.classifiers import Classifier
 from veracity.core.errors import ModelError
 from veracity.core.inputs import FloatArray, Text
+from veracity.models.adapters.answer_store import GRACE, AnswerStore
 from veracity.models.adapters.endpoints import (
     FIRST_DELAY,
-    GRACE,
     LARGEST_ANSWER,
     LONGEST_DELAY,
-    AnswerStore,
     Endpoint,
     retry_after,
 )

@@ -331,7 +331,7 @@ def test_a_metric_sees_the_same_evidence_fresh_and_stored(bag: WordWeights, tmp_
         table = pq.read_table(path, partitioning=None)
         pq.write_table(table.drop_columns(["level", "fragments"]), path)
     old = Run.open(tmp_path / "run").attributions("m", "lime(samples=40)")
-    assert {(row["level"], row["fragments"]) for row in old.values()} == {("word", None)}
+    assert {(one.level, one.fragments) for one in old.values()} == {("word", None)}
     again = seen(3)
     assert np.array_equal(
         again["lime(samples=40)", "e3"].scores, fresh["lime(samples=40)", "e3"].scores

@@ -483,12 +483,12 @@ def test_a_part_of_another_method_is_computed_anew(
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda c: c["asked"].pop("dataset"), "an object with 'dataset'"),
-        (lambda c: c["asked"].update(models=["m"]), "models to be an object"),
-        (lambda c: c["asked"]["metrics"].update(erasure=7), "metrics.erasure to be an object"),
-        (lambda c: c["asked"].update(seed="x"), "seed to be int"),
-        (lambda c: c["asked"].update(plan={"sentence": 3}), "plan.sentence to be str"),
-        (lambda c: c.update(made=None), "made to be an object"),
+        (lambda c: c["config"].pop("dataset"), "an object with 'dataset'"),
+        (lambda c: c["config"].update(models=["m"]), "models to be an object"),
+        (lambda c: c["config"]["metrics"].update(erasure=7), "metrics.erasure to be an object"),
+        (lambda c: c["config"].update(seed="x"), "seed to be int"),
+        (lambda c: c["config"].update(plan={"sentence": 3}), "plan.sentence to be str"),
+        (lambda c: c.update(metadata=None), "metadata to be an object"),
         (lambda c: c.update(format={}), "this version reads"),
         (lambda c: [], "damaged"),
     ],
@@ -521,9 +521,9 @@ def test_forms() -> None:
             check_schema(wrong, form)
 
 
-def test_every_limit_stands_in_the_readme() -> None:
-    readme = (Path(__file__).parents[1] / "README.md").read_text()
-    assert [limit.name for limit in LIMITS if f"`{limit.name}`" not in readme] == []
+def test_every_limit_stands_in_the_documents() -> None:
+    chapter = (Path(__file__).parents[1] / "docs/explanation/limits.md").read_text()
+    assert [limit.name for limit in LIMITS if f"`{limit.name}`" not in chapter] == []
 
 
 def test_documents_have_a_limit_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

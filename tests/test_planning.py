@@ -64,7 +64,10 @@ def url(server: Server) -> str:
 def chosen(budget: int, texts: Dataset, **options: Any) -> AuditPlan:
     made = [explainers.make(m) for m in METHODS]
     tests = [metrics.make(m) for m in TESTS]
-    settings = {"free": frozenset({"lime", "shap"}), "spare": frozenset({"erasure(hiding=mask)"})}
+    settings = {
+        "adjustable": frozenset({"lime", "shap"}),
+        "optional": frozenset({"erasure(hiding=mask)"}),
+    }
     return plan_within_budget(budget, texts, made, tests, **(settings | options))
 
 
@@ -126,7 +129,7 @@ def test_what_a_budget_holds(texts: Dataset) -> None:
     long = chosen(9_000, twice)
     sums = [sum(m.n_questions(e.input.n_features) or 0 for e in long.data) for m in long.explainers]
     assert sums[0] == pytest.approx(sums[1], rel=0.1), "lime gets what shap needs"
-    assert chosen(50_000, texts, free=frozenset()).questions is None
+    assert chosen(50_000, texts, adjustable=frozenset()).questions is None
 
 
 def test_too_small_a_budget_says_what_is_needed(texts: Dataset) -> None:
@@ -183,10 +186,10 @@ def test_a_budget_spent_on_the_way_leaves_a_partial_result(
     assert told[0].data == needed.data
     partial = found.run.partial
     assert partial is not None
-    assert 0 < partial["texts"] < partial["of"] == len(needed.data)
-    assert all(e.n == partial["texts"] for s in found.standings for e in s.entries)
+    assert 0 < partial.texts < partial.of == len(needed.data)
+    assert all(e.n == partial.texts for s in found.standings for e in s.entries)
     assert found.verdicts
-    assert f"told by {partial['texts']} of {partial['of']} texts" in build_report(found.run)
+    assert f"told by {partial.texts} of {partial.of} texts" in build_report(found.run)
     larger: Any = veracity.load_model(url(server), cache=tmp_path / "answers", budget=5_000)
     whole = veracity.audit(larger, texts, methods, tests, out=tmp_path / "run")
     assert whole.run.partial is None

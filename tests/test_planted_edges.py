@@ -11,7 +11,7 @@ import pytest
 
 from commands import run_command
 from conftest import words
-from veracity.auditing.audit import reliance_of
+from veracity.auditing.request import reliance_of
 from veracity.changes import changed
 from veracity.core.attributions import Attribution
 from veracity.core.changes import DECOY, MANIPULATION, PLANTED

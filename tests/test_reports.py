@@ -135,7 +135,7 @@ def test_scores_are_those_of_the_run(run: Run, page: str) -> None:
     example = data["texts"][item["text"]]["id"]
     for place, scores in item["scores"].items():
         stored = run.attributions(model, data["methods"][int(place)])[example]
-        assert scores == pytest.approx(stored["scores"], rel=1e-2)
+        assert scores == pytest.approx(stored.scores, rel=1e-2)
     assert item["said"] == int(np.argmax(run.predictions(model)[example]))
 
 
@@ -145,7 +145,7 @@ def test_a_methods_own_ngrams_are_on_the_page(tmp_path: Path) -> None:
     stored = run.attributions("m", GIVES_NGRAMS)
     for item in data["items"]:
         assert list(item["ngrams"]) == ["1"]
-        fragments = stored[data["texts"][item["text"]]["id"]]["fragments"]
+        fragments = stored[data["texts"][item["text"]]["id"]].fragments or ()
         for kind, shown in item["ngrams"]["1"].items():
             own = [f for f in fragments if f.kind == kind][:3]
             assert [n["words"] for n in shown] == [list(f.positions) for f in own]
@@ -220,8 +220,7 @@ def test_undefined_values_are_shown_and_counted(tmp_path: Path) -> None:
     run = made_run(tmp_path / "run", models=["m"], methods=["occlusion", "attention"], size=4)
     nothing = [(e.id, {"precision": math.nan}) for e in run.examples()]
     metric = next(iter(METRICS))
-    path = run.score_part("m", "attention", metric, 0)
-    run.write_scores(path, "m", "attention", metric, nothing)
+    run.write_scores("m", "attention", metric, 0, nothing)
     assert f"{len(nothing)} undefined" in build_report(run)
 
 

@@ -14,7 +14,8 @@ from veracity.core.errors import RunError
 from veracity.core.files import written_whole
 from veracity.core.inputs import FloatArray
 from veracity.results.lines import ResumableLines
-from veracity.results.run import Run, is_complete, slug
+from veracity.results.parts import complete_part
+from veracity.results.run import Run, slug
 from veracity.results.standings import across, compare, compare_all, standings
 from veracity.results.statistics import (
     holm,
@@ -356,7 +357,7 @@ def test_a_damaged_part_is_named_and_made_again(tmp_path: Path) -> None:
     part.write_bytes(part.read_bytes()[:100])
     with pytest.raises(RunError, match=part.name):
         run.scores()
-    assert not is_complete(part, [])
+    assert complete_part(part, []) is None
     assert not part.exists()
 
 

@@ -100,7 +100,7 @@ def test_no_second_draw_where_it_is_not_wanted(
 ) -> None:
     some = texts.select(range(4))
     found = audit(bag, some, METHODS, "erasure", out=tmp_path / "r", extras=False)
-    assert not found.run.second_draw.folder.exists()
+    assert not (found.run.folder / "second_draw").exists()
 
 
 def test_the_report_tells_noise_and_own_errors(run: Run) -> None:

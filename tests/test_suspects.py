@@ -14,12 +14,12 @@ from scipy.stats import norm
 from commands import run_command
 from conftest import WordWeights
 from veracity.changes import changed
-from veracity.changes._editing import respelt
 from veracity.changes.insert import Insert
 from veracity.core.errors import DataError, ModelError, PluginError, RunError
 from veracity.core.examples import Dataset, Example
 from veracity.core.inputs import FloatArray, Text
 from veracity.data.corpora.made_reviews import NEGATIVE, POSITIVE
+from veracity.data.editing import respelt
 from veracity.data.loading import load_data
 from veracity.data.records import write_records
 from veracity.data.words import read_text

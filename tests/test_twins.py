@@ -167,7 +167,7 @@ def test_without_pairs_there_is_nothing_to_compare(bag: WordWeights, tmp_path: P
     with pytest.raises(DataError, match=r"consistency compares texts with their adversarial twins"):
         audit(bag, data, "occlusion", "consistency, erasure", out=tmp_path / "r")
     everything = audit(bag, data, "occlusion", out=tmp_path / "all")
-    assert "consistency" not in everything.run.asked["metrics"]
+    assert "consistency" not in everything.run.config.metrics
     pairs = data_of(("a", "a great film", None), ("b", "a dull film", "a"), ("c", "great", "a"))
     for twins, asked in (
         (("b",), {"movement"}),
@@ -176,7 +176,7 @@ def test_without_pairs_there_is_nothing_to_compare(bag: WordWeights, tmp_path: P
     ):
         part = replace(pairs, examples=tuple(e for e in pairs if e.id in ("a", *twins)))
         everything = audit(bag, part, "occlusion", out=tmp_path / "".join(twins), extras=False)
-        found = everything.run.asked["metrics"].keys()
+        found = everything.run.config.metrics.keys()
         assert found & {"consistency", "movement"} == asked
 
 
@@ -944,12 +944,8 @@ def test_pairs_with_one_wrong_answer_come_first(evil_run: Run) -> None:
     assert second.original.top_words == ("great",)
     assert second.original.explained == "good"
     assert "dull" in first.left and "great" in first.entered
-    one = {e.id: e for e in evil_run.examples()}
     stored = evil_run.attributions("m", "occlusion")
-    explained = [
-        Attribution(one[i].input, stored[i]["target"], stored[i]["scores"]) for i in ("o2", "t2")
-    ]
-    assert first.map == Consistency().compared(*explained)["map"]
+    assert first.map == Consistency().compared(stored["o2"], stored["t2"])["map"]
     assert np.isnan(second.map)
     assert found.mean_map == first.map
     assert found.one_wrong == 1
@@ -1009,7 +1005,7 @@ def test_a_page_of_many_pairs_says_what_it_leaves_out(
 def test_the_chapter_on_twins_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    chapter = (Path(__file__).parents[1] / "docs" / "twins.md").read_text("utf-8")
+    chapter = (Path(__file__).parents[1] / "docs" / "how-to" / "twins.md").read_text("utf-8")
     rows, code = (
         re.findall(rf"```{kind}\n(.*?)```", chapter, re.DOTALL)[0] for kind in ("json", "python")
     )
@@ -1022,7 +1018,7 @@ def test_the_chapter_on_twins_runs(
     assert "('hard'" in said
     assert "umm" in (tmp_path / "run" / "pairs.html").read_text("utf-8")
     found = Run.open(tmp_path / "run")
-    assert {"consistency", "rationale_match", "deletion"} <= found.asked["metrics"].keys()
+    assert {"consistency", "rationale_match", "deletion"} <= found.config.metrics.keys()
 
 
 # ---- training on twins ----------------------------------------------------------------------

@@ -13,10 +13,12 @@ import pytest
 from known_models import setups
 from veracity.auditing.audit import Audit, audit
 from veracity.core.inputs import FloatArray
+from veracity.core.metrics import Quantity
 from veracity.reports.scoreboard import against_chance
+from veracity.results.columns import Column
 from veracity.results.conclusions import Conclusion
 from veracity.results.health import Health, chance_of_all_right
-from veracity.results.standings import Column, Entry, Standing, compare, compare_all
+from veracity.results.standings import Entry, Standing, compare, compare_all
 from veracity.results.standings import _compare as columns_compared
 from veracity.results.statistics import texts_needed
 from veracity.results.verdicts import verdicts
@@ -120,7 +122,7 @@ def test_only_the_last_words_decide(audited: Callable[[str], Audit], concluded: 
     one = concluded("decoder")
     assert one.recommendation.method == "shap" and not one.health.fault
     marked = audited("decoder").run.attributions("Known", "shap").values()
-    assert all(np.abs(np.array(row["scores"])[:-3]).max() < 1e-6 for row in marked)
+    assert all(np.abs(one.scores[:-3]).max() < 1e-6 for one in marked)
     for v in one.verdicts:
         assert LEADS not in v.sentence and not v.disagree
         assert "Best or tied in some of these tests" in v.sentence
@@ -456,7 +458,7 @@ def column_of(examples: list[str], values: FloatArray, families: list[str]) -> C
         model="",
         metric="",
         name="",
-        info={"better": "higher", "about": ""},
+        quantity=Quantity("", "higher"),
         purpose="",
         methods=["a", "b"],
         examples=examples,

@@ -350,7 +350,7 @@ def _files(folder: Path) -> dict[str, Path]:
     }
 
 
-CHANGING = ("seconds", "made", "created", "command")
+CHANGING = ("seconds", "metadata", "made", "created", "command", "parts")
 """How the names of what differs from one run to the next end."""
 
 

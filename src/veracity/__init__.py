@@ -16,11 +16,13 @@ if TYPE_CHECKING:
     from .models.pretraining import pretrain
     from .reports.html import write_report
     from .reports.notebooks import attribution_html as attribution_html
+    from .reports.notebooks import audit_html as audit_html
     from .suspicion.suspects import suspects
 
 _WHERE = {
     "attribution_html": "reports.notebooks",
     "audit": "auditing.audit",
+    "audit_html": "reports.notebooks",
     "dryrun": "experiments.dryrun",
     "explain": "auditing.explaining",
     "load_data": "data.loading",

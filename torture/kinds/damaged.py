@@ -50,7 +50,7 @@ def _others(good: Path) -> None:
 
     from veracity.data.lexicon import own_lexicon
     from veracity.data.loading import load_data
-    from veracity.models.adapters.endpoints import AnswerStore
+    from veracity.models.adapters.answer_store import AnswerStore
     from veracity.studies.construction import TYPED, assign_types, sample_types
     from veracity.truths import truths
 

@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -28,7 +26,9 @@ from ..engine.call_counter import count_calls
 from ..engine.executors import Executor
 from ..engine.inference import probabilities
 from ..engine.seeds import generator
-from ..results.run import Run, is_complete, read_attributions, read_table
+from ..results.config import Partial, SkippedMethod
+from ..results.parts import complete_part, predictions_in, read_table, rounded
+from ..results.run import Run
 from .explaining import Target, attributions, chosen_targets
 from .pace import Pace
 
@@ -141,6 +141,8 @@ class AuditWork:
     part: frozenset[str] = frozenset()
     """The ids of these texts."""
     memory: AnswerCache = field(default_factory=AnswerCache)
+    answered: dict[str, tuple[int, dict[str, FloatArray]]] = field(default_factory=dict)
+    """By model, the batch that was last read of its answers: one goes through all methods."""
 
     def __call__(self, job: _Job) -> _Done:
         steps = self._predict if job.explainer is None else self._explain
@@ -182,17 +184,15 @@ class AuditWork:
         predict = [_Job(model, b) for model in self.models for b in places]
         return predict, [*explain, *(job for job in (*search, *again) if self._examples(job))]
 
-    def finished(
-        self, done: Collection[_Job], explain: Sequence[_Job], why: str
-    ) -> dict[str, Any] | None:
+    def finished(self, done: Collection[_Job], explain: Sequence[_Job], why: str) -> Partial | None:
         """The batches that went through all methods; None if all did."""
         needed = [job for job in explain if not job.second and not self._searches(job)]
         open_ = {job.batch for job in needed if job not in done}
         if not open_:
             return None
-        batches = [b for b in range(len(self.batches)) if b not in open_]
+        batches = tuple(b for b in range(len(self.batches)) if b not in open_)
         texts = sum(len(self.batches[b]) for b in batches)
-        return {"batches": batches, "texts": texts, "of": len(self.data), "why": why}
+        return Partial(texts, len(self.data), why, batches)
 
     def _searches(self, job: _Job) -> bool:
         return job.explainer is not None and job.explainer >= len(self.explainers)
@@ -215,44 +215,51 @@ class AuditWork:
     def _predict(self, job: _Job, examples: list[Example]) -> _Done:
         path = self.run.prediction_part(job.model, job.batch)
         computed = 0
-        if not is_complete(path, [e.id for e in examples]):
+        if complete_part(path, [e.id for e in examples]) is None:
             answers = probabilities(self.models[job.model], [e.input for e in examples])
-            self.run.write_predictions(path, examples, answers)
+            self.run.write_predictions(job.model, job.batch, examples, answers)
             computed = 1
         empty = [Attribution(e.input, e.label, np.zeros(e.input.n_features)) for e in examples]
         scored, reused = self._score(job, "", examples, empty, of_model=True)
         return _Done(job, computed + scored, reused + 1 - computed)
 
     def _explain(self, job: _Job, examples: list[Example]) -> _Done:
-        explainer = self._explainer(job)
+        spec = self.named(job).spec
         run = self._run(job)
-        path = run.attribution_part(job.model, explainer.spec, job.batch)
-        inputs = [e.input for e in examples]
-        computed = 0
-        names = {"model": job.model, "explainer": explainer.spec}
-        if is_complete(path, [e.id for e in examples], **names):
-            found = self._stored(path, examples)
-        else:
-            answers = self._answers(job, examples)
+        inputs = {e.id: e.input for e in examples}
+        found = run.stored_attributions(job.model, spec, job.batch, inputs)
+        computed = int(found is None)
+        if found is None:
             gold = [e.label for e in examples]
-            targets = chosen_targets(self.target, answers, gold)
+            targets = chosen_targets(self.target, self._answers(job, examples), gold)
             started = time.perf_counter()
-            with count_calls() as tally:
-                found = attributions(
-                    explainer,
-                    self.models[job.model],
-                    inputs,
-                    targets,
-                    [e.id for e in examples],
-                    self.seed,
-                    second=job.second,
-                )
-            cost = (time.perf_counter() - started, float(tally.questions))
-            pairs = list(zip(examples, found, strict=True))
-            run.write_attributions(path, job.model, explainer.spec, pairs, cost)
-            computed = 1
-        scored, reused = self._score(job, explainer.spec, examples, found, of_model=False)
+            with count_calls() as calls:
+                found = self._attributions(job, examples, targets)
+            run.write_attributions(
+                job.model,
+                spec,
+                job.batch,
+                list(zip(examples, found, strict=True)),
+                seconds=time.perf_counter() - started,
+                questions=float(calls.questions),
+            )
+        scored, reused = self._score(job, spec, examples, found, of_model=False)
         return _Done(job, computed + scored, reused + 1 - computed)
+
+    def _attributions(
+        self, job: _Job, examples: Sequence[Example], targets: Sequence[int]
+    ) -> list[Attribution]:
+        """As they are stored, so that what is read back scores the same."""
+        found = attributions(
+            self._explainer(job),
+            self.models[job.model],
+            [e.input for e in examples],
+            targets,
+            [e.id for e in examples],
+            self.seed,
+            second=job.second,
+        )
+        return [replace(one, scores=rounded(one.scores)) for one in found]
 
     def _score(
         self,
@@ -276,9 +283,9 @@ class AuditWork:
         parts = [run.score_part(job.model, explainer, m.spec, job.batch) for m in metrics]
         ids, names = [e.id for e in examples], {"model": job.model, "explainer": explainer}
         missing = [
-            (m, part)
+            m
             for m, part in zip(metrics, parts, strict=True)
-            if not is_complete(part, ids, **names, metric=m.spec)
+            if complete_part(part, ids, **names, metric=m.spec) is None
         ]
         if missing:
             model = self.models[job.model]
@@ -292,7 +299,7 @@ class AuditWork:
                     for e, row, a in zip(examples, answers, found, strict=True)
                 ]
             )
-            for metric, part in missing:
+            for metric in missing:
                 # metrics ask much the same of different methods; methods themselves do not share,
                 # or the one that comes first would seem the slowest
                 with caching(shared), blamed_on(metric):
@@ -302,7 +309,7 @@ class AuditWork:
                             f"expected {len(cases)} rows, one per case; got {len(rows)}"
                         )
                 named = [(e.id, row) for e, row in zip(examples, rows, strict=True)]
-                run.write_scores(part, job.model, explainer, metric.spec, named)
+                run.write_scores(job.model, explainer, metric.spec, job.batch, named)
         return len(missing), len(parts) - len(missing)
 
     def named(self, job: _Job) -> Explainer:
@@ -314,29 +321,14 @@ class AuditWork:
         return self.fitted.get((job.model, named.spec), named)
 
     def _again(self, job: _Job, example: Example, target: int) -> Attribution:
-        (found,) = attributions(
-            self._explainer(job),
-            self.models[job.model],
-            [example.input],
-            [target],
-            [example.id],
-            self.seed,
-            second=job.second,
-        )
-        return found
+        return self._attributions(job, [example], [target])[0]
 
     def _answers(self, job: _Job, examples: Sequence[Example]) -> FloatArray:
-        rows = read_table(self.run.prediction_part(job.model, job.batch)).to_pydict()
-        by_id = dict(zip(rows["example"], rows["probabilities"], strict=True))
-        return np.array([by_id[e.id] for e in examples])
-
-    def _stored(self, path: Path, examples: Sequence[Example]) -> list[Attribution]:
-        rows = read_attributions(path)
-        kept = ("target", "scores", "fragments", "level", "base_value", "output_value", "notes")
-        return [
-            Attribution(e.input, method=rows[e.id]["explainer"], **{k: rows[e.id][k] for k in kept})
-            for e in examples
-        ]
+        batch, found = self.answered.get(job.model, (-1, {}))
+        if batch != job.batch:
+            found = predictions_in(read_table(self.run.prediction_part(job.model, job.batch)))
+            self.answered[job.model] = (job.batch, found)
+        return np.array([found[e.id] for e in examples])
 
 
 def drawn_again(explainer: Explainer) -> bool:
@@ -350,18 +342,18 @@ class Outcome:
 
     computed: int
     reused: int
-    partial: Mapping[str, Any] | None = None
+    partial: Partial | None = None
 
 
 def run_jobs(
     work: AuditWork,
     executor: Executor,
-    skipped: Sequence[Mapping[str, str]],
+    skipped: Sequence[SkippedMethod],
     watch: Watcher,
 ) -> Outcome:
     """All jobs in their order. Where a budget ends them, the texts that went through all methods
     are what there is."""
-    predict, explain = work.to_do({(s["model"], s["explainer"]) for s in skipped})
+    predict, explain = work.to_do({(s.model, s.explainer) for s in skipped})
     total = len(predict) + len(explain)
     done: list[_Done] = []
     pace = Pace(Counter())
@@ -383,6 +375,6 @@ def run_jobs(
         partial = None
     except BudgetSpent as spent:
         partial = work.finished({result.job for result in done}, explain, str(spent))
-        if partial is not None and not partial["texts"]:
+        if partial is not None and not partial.texts:
             raise
     return Outcome(sum(d.computed for d in done), sum(d.reused for d in done), partial)

@@ -159,21 +159,21 @@ def plan_within_budget(
     explainers: Sequence[Explainer],
     metrics: Sequence[Metric],
     *,
-    free: frozenset[str],
-    spare: frozenset[str],
+    adjustable: frozenset[str],
+    optional: frozenset[str],
     second_draw: bool = True,
     seed: int = 0,
 ) -> AuditPlan:
     """The plan that a budget holds: enough texts rather than many samples, extras last.
 
-    `free` are the methods that may be given fewer questions, `spare` the metrics that may go.
+    `adjustable` methods may be given fewer questions, `optional` metrics may go.
     """
     whole = plan_questions(data, explainers, metrics, second_draw=second_draw, seed=seed)
     if whole.total <= budget:
         return replace(whole, budget=budget)
-    lean = [m for m in metrics if m.spec not in spare]
+    lean = [m for m in metrics if m.spec not in optional]
     choices: list[tuple[int | None, Sequence[Metric]]] = [(None, metrics)]
-    movable = [e for e in explainers if e.spec in free]
+    movable = [e for e in explainers if e.spec in adjustable]
     if movable:
         choices += [(_alike(q, movable, data), metrics) for q in FEWER if q >= THIN]
         choices += [(_alike(q, movable, data), lean) for q in FEWER if q <= THIN]
@@ -182,7 +182,8 @@ def plan_within_budget(
     wanted = min(len(data), ENOUGH_TEXTS)
     for questions, tests in choices:
         methods = [
-            e.with_questions(questions) if questions and e.spec in free else e for e in explainers
+            e.with_questions(questions) if questions and e.spec in adjustable else e
+            for e in explainers
         ]
         some = _as_many(budget, data, methods, tests, seed)
         if len(some) >= wanted:
@@ -199,7 +200,7 @@ def plan_within_budget(
         )
     gone = [m.spec for m in metrics if m not in tests]
     dropped = (*(["the second draw"] if whole.second_draw else []), *gone)
-    given = questions or (USUAL_QUESTIONS if free else None)
+    given = questions or (USUAL_QUESTIONS if adjustable else None)
     return replace(plan, of=len(data), budget=budget, questions=given, dropped=dropped)
 
 

@@ -9,6 +9,10 @@ from ..core.changes import Change
 from ..core.errors import DataError, PluginError
 from ..core.examples import Dataset
 from ..core.plugins import Registry, plugin_path, split_specs
+from ._attack import Attack
+from ._planting import Planting
+
+__all__ = ["Attack", "Planting", "attacked", "changed", "changes"]
 
 __path__ = plugin_path(__path__, "changes")
 
@@ -28,8 +32,6 @@ def changed(data: Dataset, by: str | Sequence[str | Change], *, seed: int = 0) -
 
 def attacked(data: Dataset, by: str | Sequence[str], *, seed: int = 0) -> Dataset:
     """The dataset with the twins that these patterns make, and that nothing else has changed."""
-    from ._attack import Attack
-
     steps = [changes.make(spec) for spec in split_specs(by)]
     able = ", ".join(n for n in changes.names() if issubclass(changes.get(n), Attack))
     if not steps:

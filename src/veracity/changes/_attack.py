@@ -9,17 +9,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..core.changes import Change
+from ..core.changes import PATTERN, Change
 from ..core.errors import DataError
 from ..core.examples import Dataset, Example
 from ..core.inputs import BoolArray, Text
-from ..data.records import FACTS
+from ..data.editing import Edit, respelt
+from ..data.fields import FACTS
 from ..data.words import is_chinese
 from ..engine.seeds import generator
-from ._editing import Edit, respelt
-
-PATTERN = "pattern"
-"""The fact that names the pattern which made a twin."""
 
 TRIES = 10
 """Draws for a copy that is unlike the others."""

@@ -13,8 +13,8 @@ from ..core.changes import DECOY, MANIPULATION, PLANTED, UNTOUCHED, Change
 from ..core.errors import DataError
 from ..core.examples import Dataset, Example
 from ..core.inputs import BoolArray, FloatArray, Text
+from ..data.editing import Edit
 from ..engine.seeds import generator
-from ._editing import Edit
 
 OFTEN = 0.01
 """Of so many texts a mark may be part before it is planted."""

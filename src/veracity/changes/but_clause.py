@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from ..core.inputs import BoolArray, Text
+from ..data.editing import Edit, inserted
 from ..data.words import is_chinese, read_text
 from ._attack import Attack
-from ._editing import Edit, inserted
 
 CLAUSES = (
     "but that is only my opinion",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..core.inputs import BoolArray, Text
-from ._editing import Edit, respelt
+from ..data.editing import Edit, respelt
 from ._planting import Planting
 
 WAYS: dict[str, Callable[[str], str]] = {

@@ -8,10 +8,10 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from ..core.inputs import BoolArray, Text
+from ..data.editing import Edit, inserted, respelt, without
 from ..data.lexicon import listed, synonym_sets
 from ..data.words import is_chinese, read_text
 from ._attack import Attack, agrees, like
-from ._editing import Edit, inserted, respelt, without
 
 OPENERS = ("well,", "honestly,", "you know,", "actually,", "in fact,", "umm,", "as i said,")
 OPENERS_HAN = ("其实，", "说实话，", "嗯，", "话说，", "怎么说呢，", "总的来说，")

@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from ..core.inputs import BoolArray, Text
+from ..data.editing import Edit, replaced
 from ..data.words import is_chinese, read_text
 from ._attack import Attack, like
-from ._editing import Edit, replaced
 from ._opinions import NEGATORS, STOPS
 
 OPPOSITES = {

@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 
 from ..core.inputs import BoolArray, Text
+from ..data.editing import NEW, Edit, gaps, inserted
 from ..data.words import read_text
-from ._editing import NEW, Edit, gaps, inserted
 from ._planting import Planting
 
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from ..core.examples import Dataset, Example
 from ..core.inputs import BoolArray, Text
+from ..data.editing import Edit, inserted
 from ..data.lexicon import listed
 from ..data.words import is_chinese, read_text
 from ._attack import Attack
-from ._editing import Edit, inserted
 from ._opinions import STOPS, is_plain, opinions
 
 VERBS = frozenset(

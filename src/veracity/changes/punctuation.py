@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..core.inputs import BoolArray, Text
+from ..data.editing import NEW, Edit, gaps, inserted, respelt
 from ..data.words import read_text
-from ._editing import NEW, Edit, gaps, inserted, respelt
 from ._planting import Planting
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from ..core.inputs import BoolArray, Text
-from ._editing import Edit, respelt
+from ..data.editing import Edit, respelt
 from ._planting import Planting
 from ._regions import joint_effective_region
 

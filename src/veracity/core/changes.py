@@ -14,6 +14,9 @@ PLANTED = "planted"
 DECOY = "decoy"
 """The kind that marks what looks alike and tells nothing."""
 
+PATTERN = "pattern"
+"""The fact that names the pattern which made a twin."""
+
 BOUND = "bound"
 """The fact that says how often a model that misses what was planted can be right at most."""
 

@@ -69,9 +69,9 @@ class LinearFirstLayer(Differentiable, Protocol):
     """Its first layer, bias left out, grows in proportion to the embeddings, and no special piece
     stands among them: a whole path from zero needs one pass through it."""
 
-    def stretched(self, embedded: Embedded) -> Tensor: ...  # (batch, units)
+    def first_layer(self, embedded: Embedded) -> Tensor: ...  # (batch, units) without its bias
 
-    def logits_along(self, units: Tensor) -> Tensor: ...  # (points, units) → (points, labels)
+    def logits_of_units(self, units: Tensor) -> Tensor: ...  # (points, units) → (points, labels)
 
 
 @runtime_checkable

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
+from functools import cache
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -47,19 +48,29 @@ def _expect(met: bool, where: str, expected: str, value: Any) -> None:
         raise ValueError(f"expected {where} to be {expected}, got {str(value)[:40]!r}")
 
 
+@cache
+def _fields(kind: type) -> tuple[dict[str, Any], list[str]]:
+    """A record's types by name, and the names of those that must be given."""
+    required = [
+        f.name
+        for f in dataclasses.fields(kind)
+        if f.default is f.default_factory is dataclasses.MISSING
+    ]
+    return get_type_hints(kind), required
+
+
 def from_json(kind: Any, value: Any, where: str = "it") -> Any:
     """A value of this type, most often a record, from what JSON keeps of it: lists for tuples, null
     for NaN. A ValueError names the first place where it is not as expected."""
     origin, inner = get_origin(kind), get_args(kind)
     if dataclasses.is_dataclass(kind) and isinstance(kind, type):
         _expect(isinstance(value, dict), where, "an object", value)
-        types = get_type_hints(kind)
+        types, required = _fields(kind)
         _expect(value.keys() <= types.keys(), where, f"an object with {', '.join(types)}", value)
         parts = {k: from_json(types[k], v, f"{where}.{k}"[-100:]) for k, v in value.items()}
-        try:
-            return kind(**parts)
-        except TypeError as error:  # something is missing
-            raise ValueError(f"expected {where} to be whole: {error}") from None
+        for name in required:
+            _expect(name in value, where, f"an object with {name!r}", value)
+        return kind(**parts)
     if origin is tuple:
         _expect(isinstance(value, list), where, "a list", value)
         kinds = (inner[0],) * len(value) if inner[-1] is ... else inner
@@ -75,8 +86,11 @@ def from_json(kind: Any, value: Any, where: str = "it") -> Any:
     if origin in (Union, UnionType):
         if value is None and type(None) in inner:
             return None
-        (kind,) = (k for k in inner if k is not type(None))
-        return from_json(kind, value, where)
+        others = [k for k in inner if k is not type(None)]
+        if len(others) == 1:
+            return from_json(others[0], value, where)
+    if kind is Any:
+        return value
     if kind is float and value is None:
         return math.nan
     check_schema(value, kind, where)

@@ -11,7 +11,7 @@ from torch import Tensor
 from ..core.classifiers import Differentiable, Embedded
 from ..core.errors import ModelError
 from ..core.inputs import Input
-from .gradients import PathGradient, without_words
+from .gradients import PathGradient, without_features
 from .propagation import (
     BENT,
     CURVED,
@@ -22,8 +22,8 @@ from .propagation import (
     flat,
     followed,
     grafted,
-    in_batches,
     is_signal,
+    propagated,
     replaced,
     signal_places,
     slope,
@@ -167,9 +167,9 @@ def contributions(
 
     def one_batch(embedded: Embedded, wanted: Sequence[int]) -> tuple[Tensor, list[Tensor]]:
         rules = Differences()
-        _, base = followed(model, embedded.with_values(without_words(embedded)), wanted, rules)
+        _, base = followed(model, embedded.with_values(without_features(embedded)), wanted, rules)
         rules.place = 0
         gradient, own = followed(model, embedded, wanted, rules)
         return gradient, [base, own]
 
-    return in_batches(model, inputs, targets, one_batch, passes=2)
+    return propagated(model, inputs, targets, one_batch, passes=2)

@@ -1,9 +1,9 @@
-"""Gradients along the straight path from nothing to a text, and around a text."""
+"""Gradients along the straight path from nothing to an input, and around an input."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..core.classifiers import Differentiable, Embedded, LinearFirstLayer
 from ..core.errors import ModelError
 from ..core.inputs import Alignment, FloatArray, Input
-from .batches import by_length
+from .batches import FEATURES_AT_ONCE, by_length
 from .cache import cached_answers
 from .call_counter import add_calls
 from .inference import checked
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Output = Literal["logit", "probability"]
 Norm = Literal["l2", "l1", "max_abs"]
 
-FEATURES_AT_ONCE = 1024
+FOLLOWED_AT_ONCE = 1024
 """How many padded features are followed back at a time: more leave the processor's cache."""
 
 SAME_ANSWER = 1e-3
@@ -36,19 +36,12 @@ NUMBERS_AT_ONCE = 2_000_000
 
 @dataclass(frozen=True)
 class PathGradient:
-    """A text's embedding relative to the baseline, and the mean gradient on the way there."""
+    """An input's embedding relative to the baseline, and the mean gradient on the way there or
+    around it."""
 
     values: FloatArray  # (pieces, size)
     gradient: FloatArray  # (pieces, size)
     outputs: FloatArray  # (points,)
-    alignment: Alignment
-
-
-@dataclass(frozen=True)
-class NoisyGradient:
-    """The mean gradient around a text."""
-
-    gradient: FloatArray  # (pieces, size)
     alignment: Alignment
 
 
@@ -90,19 +83,37 @@ def path_gradients(
     count = np.shape(points)[-1]
     at = np.broadcast_to(np.asarray(points, dtype=np.float64), (len(inputs), count))
     shares = np.broadcast_to(np.asarray(weights, dtype=np.float64), (len(inputs), count))
+
+    def follow(batch: list[int], embedded: Embedded) -> tuple[list[PathGradient], Tensor]:
+        wanted = [targets[i] for i in batch]
+        given = embedded, wanted, at[batch], shares[batch], output
+        return (
+            _through_first_layer(model, *given)
+            if isinstance(model, LinearFirstLayer)
+            else _walk(model, *given)
+        )
+
+    return in_batches(model, inputs, follow, passes=count, budget=FOLLOWED_AT_ONCE)
+
+
+def in_batches(
+    model: Differentiable,
+    inputs: Sequence[Input],
+    follow: Callable[[list[int], Embedded], tuple[list[PathGradient], Tensor]],
+    *,
+    passes: int,
+    budget: int = FEATURES_AT_ONCE,
+) -> list[PathGradient]:
+    """What `follow` finds in batches of like length; it also gives the logits of the inputs
+    themselves, where it came by them."""
     found: dict[int, PathGradient] = {}
     with evaluating(model):
-        for batch in by_length([t.n_features * count for t in inputs], FEATURES_AT_ONCE):
+        for batch in by_length([t.n_features * passes for t in inputs], budget):
             embedded = model.embed([inputs[i] for i in batch])
-            wanted = [targets[i] for i in batch]
-            given = embedded, wanted, at[batch], shares[batch], output
-            if isinstance(model, LinearFirstLayer):
-                results, ends = _stretch(model, *given)
-            else:
-                results, ends = _walk(model, *given)
-            check_answers(model, [inputs[i] for i in batch], ends)
+            results, logits = follow(batch, embedded)
+            check_answers(model, [inputs[i] for i in batch], logits)
             found.update(zip(batch, results, strict=True))
-    add_calls(len(inputs) * count)
+    add_calls(len(inputs) * passes)
     return [found[i] for i in range(len(inputs))]
 
 
@@ -118,35 +129,61 @@ def _walk(
     the paths, as far as they were reached."""
     import torch
 
-    end = embedded.values.detach()
-    start = without_words(embedded)
-    batch, pieces, _ = end.shape
+    end, start = embedded.values.detach(), without_features(embedded)
     total = torch.zeros(end.shape, dtype=torch.float64, device="cpu")
     outputs = np.zeros(points.shape)
-    ends = end.new_full((batch, len(model.labels)), torch.nan)
-    step = max(1, FEATURES_AT_ONCE // max(1, batch * pieces))
-    weightless = np.all(weights == 0, axis=0)
-    for columns in _runs(weightless, step):
-        m = len(columns)
+    ends = end.new_full((len(end), len(model.labels)), torch.nan)
+
+    def on_the_way(columns: list[int]) -> Tensor:
         alpha = torch.from_numpy(points[:, columns]).to(end).reshape(-1, 1, 1)  # (batch * m, 1, 1)
-        many = embedded.with_values(end).repeat(m)
-        origin = start.repeat_interleave(m, dim=0)
-        here = origin + alpha * (many.values - origin)
-        if weightless[columns[0]]:
-            with torch.no_grad():
-                logits = model.logits(many.with_values(here))
-        else:
-            at = here.requires_grad_(True)
-            by_point, logits = _followed(model, many, at, targets, output)
-            total += torch.einsum("bmpd,bm->bpd", by_point, torch.from_numpy(weights[:, columns]))
-        outputs[:, columns] = _numbers(chosen_output(logits, targets, output)).reshape(batch, m)
+        origin = start.repeat_interleave(len(columns), dim=0)
+        return origin + alpha * (end.repeat_interleave(len(columns), dim=0) - origin)
+
+    unweighted = np.all(weights == 0, axis=0)
+    passes = _passes(model, embedded, targets, on_the_way, unweighted, output)
+    for columns, gradient, logits in passes:
+        if gradient is not None:
+            total += torch.einsum("bmpd,bm->bpd", gradient, torch.from_numpy(weights[:, columns]))
+        chosen = chosen_output(logits, targets, output)
+        outputs[:, columns] = _numbers(chosen).reshape(len(end), -1)
         ends = _reached(ends, logits, points[:, columns])
-    difference = (end - start).cpu().double().numpy()
-    gradients = total.numpy()
-    return [
-        PathGradient(difference[i], gradients[i], outputs[i], embedded.alignments[i])
-        for i in range(batch)
-    ], ends
+    return records(end - start, total, outputs, embedded), ends
+
+
+def _passes(
+    model: Differentiable,
+    embedded: Embedded,
+    targets: Sequence[int],
+    points: Callable[[list[int]], Tensor],
+    unweighted: NDArray[np.bool_],
+    output: Output,
+) -> Iterator[tuple[list[int], Tensor | None, Tensor]]:
+    """As many points of each input as fit at a time, which `points` makes: their places, gradients
+    (batch, points, pieces, size) unless they have no weight, logits (batch * points, labels)."""
+    import torch
+
+    batch, pieces, size = embedded.values.shape
+    step = max(1, FOLLOWED_AT_ONCE // max(1, batch * pieces))
+    for columns in _runs(unweighted, step):
+        here = points(columns)
+        many = embedded.repeat(len(columns)).with_values(here)
+        if unweighted[columns[0]]:
+            with torch.no_grad():
+                logits = model.logits(many)
+            yield columns, None, logits
+            continue
+        here.requires_grad_(True)
+        logits = model.logits(many)
+        (gradient,) = torch.autograd.grad(chosen_output(logits, targets, output).sum(), here)
+        by_point = gradient.detach().cpu().double().reshape(batch, -1, pieces, size)
+        yield columns, by_point, logits.detach()
+
+
+def records(
+    difference: Tensor, gradients: Tensor, outputs: FloatArray, embedded: Embedded
+) -> list[PathGradient]:
+    rows = (_numbers(difference), _numbers(gradients), outputs, embedded.alignments)
+    return [PathGradient(*row) for row in zip(*rows, strict=True)]
 
 
 def _reached(ends: Tensor, logits: Tensor, points: FloatArray) -> Tensor:
@@ -203,15 +240,15 @@ def _runs(kind: NDArray[np.bool_], longest: int) -> Iterator[list[int]]:
         yield from (places[i : i + longest] for i in range(0, len(places), longest))
 
 
-def without_words(embedded: Embedded) -> Tensor:
-    """The baseline: zero embeddings for words, special pieces as they are (SPEC 3.4, 3.7)."""
+def without_features(embedded: Embedded) -> Tensor:
+    """The baseline: zero embeddings for features, special pieces as they are (SPEC 3.4, 3.7)."""
     import torch
 
     values = embedded.values.detach()
     return torch.where(embedded.feature.unsqueeze(-1), torch.zeros_like(values), values)
 
 
-def _stretch(
+def _through_first_layer(
     model: LinearFirstLayer,
     embedded: Embedded,
     targets: Sequence[int],
@@ -223,7 +260,7 @@ def _stretch(
     import torch
 
     values = embedded.values.detach().requires_grad_(True)
-    units = model.stretched(embedded.with_values(values))  # (batch, units)
+    units = model.first_layer(embedded.with_values(values))  # (batch, units)
     end = units.detach()
     batch, size = end.shape
     total = torch.zeros((batch, size), dtype=torch.float64, device=end.device)
@@ -235,7 +272,7 @@ def _stretch(
         alpha = torch.from_numpy(points[:, columns]).to(end)
         here = (alpha.unsqueeze(-1) * end.unsqueeze(1)).requires_grad_(True)  # (batch, m, units)
         m = here.shape[1]
-        logits = model.logits_along(here.reshape(-1, size))
+        logits = model.logits_of_units(here.reshape(-1, size))
         chosen = chosen_output(logits, targets, output)
         (gradient,) = torch.autograd.grad(chosen.sum(), here)
         share = torch.from_numpy(weights[:, columns]).to(end.device)
@@ -243,10 +280,7 @@ def _stretch(
         outputs[:, columns] = _numbers(chosen).reshape(batch, m)
         ends = _reached(ends, logits, points[:, columns])
     (gradients,) = torch.autograd.grad((units * total.to(units)).sum(), values)
-    whole, slopes = _numbers(values), _numbers(gradients)
-    return [
-        PathGradient(whole[i], slopes[i], outputs[i], embedded.alignments[i]) for i in range(batch)
-    ], ends
+    return records(values, gradients, outputs, embedded), ends
 
 
 def noisy_gradients(
@@ -259,58 +293,49 @@ def noisy_gradients(
     noise: float,
     absolute: bool,
     output: Output = "logit",
-) -> list[NoisyGradient]:
-    """Mean gradients over copies of each text, its words moved at random (SPEC 3.5)."""
+) -> list[PathGradient]:
+    """Mean gradients over copies of each input, its features moved at random (SPEC 3.5)."""
     import torch
 
-    found: dict[int, NoisyGradient] = {}
-    with evaluating(model):
-        for batch in by_length([t.n_features * copies for t in inputs], FEATURES_AT_ONCE):
-            embedded = model.embed([inputs[i] for i in batch])
-            with torch.no_grad():
-                check_answers(model, [inputs[i] for i in batch], model.logits(embedded))
-            wanted, own = [targets[i] for i in batch], [rngs[i] for i in batch]
-            means = _around(model, embedded, wanted, own, copies, noise, absolute, output)
-            rows = zip(means, embedded.alignments, strict=True)
-            found.update(zip(batch, (NoisyGradient(*row) for row in rows), strict=True))
-    add_calls(len(inputs) * copies)
-    return [found[i] for i in range(len(inputs))]
+    def follow(batch: list[int], embedded: Embedded) -> tuple[list[PathGradient], Tensor]:
+        with torch.no_grad():
+            logits = model.logits(embedded)
+        end = embedded.values.detach()
+        total = torch.zeros(end.shape, dtype=torch.float64, device="cpu")
+        nearby = _nearby(embedded, [rngs[i] for i in batch], noise)
+        weighted = np.zeros(copies, dtype=np.bool_)
+        wanted = [targets[i] for i in batch]
+        for _, gradient, _ in _passes(model, embedded, wanted, nearby, weighted, output):
+            assert gradient is not None
+            total += (gradient.abs() if absolute else gradient).sum(dim=1)
+        nothing = np.zeros((len(batch), 0))
+        return records(end - without_features(embedded), total / copies, nothing, embedded), logits
+
+    return in_batches(model, inputs, follow, passes=copies, budget=FOLLOWED_AT_ONCE)
 
 
-def _around(
-    model: Differentiable,
-    embedded: Embedded,
-    targets: Sequence[int],
-    rngs: Sequence[np.random.Generator],
-    copies: int,
-    noise: float,
-    absolute: bool,
-    output: Output,
-) -> FloatArray:
+def _nearby(
+    embedded: Embedded, rngs: Sequence[np.random.Generator], noise: float
+) -> Callable[[list[int]], Tensor]:
+    """Makes copies whose features are moved by a share of the range of an input's embeddings."""
     import torch
 
     point = embedded.values.detach()
-    words = [flags.nonzero().squeeze(1) for flags in embedded.feature]
+    features = [flags.nonzero().squeeze(1) for flags in embedded.feature]
     ranges = [
         float(values[where].max() - values[where].min()) if len(where) else 0.0
-        for values, where in zip(point, words, strict=True)
+        for values, where in zip(point, features, strict=True)
     ]
-    batch, pieces, size = point.shape
-    total = torch.zeros(point.shape, dtype=torch.float64, device="cpu")
-    step = max(1, FEATURES_AT_ONCE // max(1, batch * pieces))
-    for first in range(0, copies, step):
-        m = min(step, copies - first)
-        moved = point.unsqueeze(1).repeat(1, m, 1, 1)  # (batch, m, pieces, size)
-        for i, (where, rng) in enumerate(zip(words, rngs, strict=True)):
-            # only words are moved: a draw depends on neither padding nor neighbours
-            drawn = rng.standard_normal((m, len(where), size)) * (noise * ranges[i])
-            moved[i, :, where] += torch.from_numpy(drawn).to(moved)
-        many = embedded.with_values(point).repeat(m)
-        at = moved.reshape(batch * m, pieces, size).requires_grad_(True)
-        by_copy, _ = _followed(model, many, at, targets, output)
-        total += (by_copy.abs() if absolute else by_copy).sum(dim=1)
-    means: FloatArray = (total / copies).numpy()
-    return means
+
+    def copies(columns: list[int]) -> Tensor:
+        moved = point.unsqueeze(1).repeat(1, len(columns), 1, 1)  # (batch, m, pieces, size)
+        for i, (where, rng) in enumerate(zip(features, rngs, strict=True)):
+            # only features are moved: a draw depends on neither padding nor neighbours
+            drawn = rng.standard_normal((len(columns), len(where), point.shape[2]))
+            moved[i, :, where] += torch.from_numpy(drawn * (noise * ranges[i])).to(moved)
+        return moved.flatten(0, 1)
+
+    return copies
 
 
 def sizes(gradient: FloatArray, norm: Norm) -> FloatArray:
@@ -318,19 +343,6 @@ def sizes(gradient: FloatArray, norm: Norm) -> FloatArray:
     order = {"l2": 2, "l1": 1, "max_abs": np.inf}[norm]
     found: FloatArray = np.linalg.norm(gradient, ord=order, axis=1)
     return found
-
-
-def _followed(
-    model: Differentiable, many: Embedded, at: Tensor, targets: Sequence[int], output: Output
-) -> tuple[Tensor, Tensor]:
-    """Gradients (batch, times, pieces, size) and logits (batch * times, labels) at several points
-    of each text."""
-    import torch
-
-    logits = model.logits(many.with_values(at))
-    (gradient,) = torch.autograd.grad(chosen_output(logits, targets, output).sum(), at)
-    by_point = gradient.detach().cpu().double().reshape(len(targets), -1, *at.shape[1:])
-    return by_point, logits.detach()
 
 
 def chosen_output(logits: Tensor, targets: Sequence[int], output: Output = "logit") -> Tensor:

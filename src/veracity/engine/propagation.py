@@ -22,9 +22,7 @@ from torch.overrides import TorchFunctionMode
 from ..core.classifiers import Differentiable, Embedded
 from ..core.errors import ModelError
 from ..core.inputs import Input
-from .batches import by_length
-from .call_counter import add_calls
-from .gradients import PathGradient, check_answers, chosen_output, evaluating, without_words
+from .gradients import PathGradient, chosen_output, in_batches, records, without_features
 
 Function = Callable[..., Any]
 
@@ -502,28 +500,22 @@ def followed(
     return torch.zeros_like(values) if gradient is None else gradient, logits.detach()
 
 
-def in_batches(
+def propagated(
     model: Differentiable,
     inputs: Sequence[Input],
     targets: Sequence[int],
     one_batch: Callable[[Embedded, Sequence[int]], tuple[Tensor, list[Tensor]]],
     passes: int,
 ) -> list[PathGradient]:
-    """Per batch: what to multiply the embeddings by, and the logits along the way, the texts' own
+    """Per batch: what to multiply the embeddings by, and the logits along the way, the inputs' own
     last."""
-    found: dict[int, PathGradient] = {}
-    with evaluating(model):
-        for batch in by_length([t.n_features * passes for t in inputs]):
-            embedded = model.embed([inputs[i] for i in batch])
-            wanted = [targets[i] for i in batch]
-            found_gradients, logits = one_batch(embedded, wanted)
-            check_answers(model, [inputs[i] for i in batch], logits[-1].to(embedded.values))
-            chosen = torch.stack([chosen_output(each, wanted) for each in logits], dim=1)
-            gradients, outputs = (t.cpu().double().numpy() for t in (found_gradients, chosen))
-            difference = (embedded.values - without_words(embedded)).detach().cpu().double().numpy()
-            for row, i in enumerate(batch):
-                found[i] = PathGradient(
-                    difference[row], gradients[row], outputs[row], embedded.alignments[row]
-                )
-    add_calls(len(inputs) * passes)
-    return [found[i] for i in range(len(inputs))]
+
+    def follow(batch: list[int], embedded: Embedded) -> tuple[list[PathGradient], Tensor]:
+        wanted = [targets[i] for i in batch]
+        gradients, logits = one_batch(embedded, wanted)
+        outputs = torch.stack([chosen_output(each, wanted) for each in logits], dim=1)
+        difference = embedded.values - without_features(embedded)
+        found = records(difference, gradients, outputs.cpu().double().numpy(), embedded)
+        return found, logits[-1].to(embedded.values)
+
+    return in_batches(model, inputs, follow, passes=passes)

@@ -20,8 +20,8 @@ from .propagation import (
     followed,
     grafted,
     held,
-    in_batches,
     is_signal,
+    propagated,
     signal_places,
     slope,
 )
@@ -156,4 +156,4 @@ def relevances(
         gradient, logits = followed(model, embedded, wanted, Relevance(layers))
         return gradient, [logits]
 
-    return in_batches(model, inputs, targets, one_batch, passes=1)
+    return propagated(model, inputs, targets, one_batch, passes=1)

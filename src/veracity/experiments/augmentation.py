@@ -12,7 +12,7 @@ import numpy as np
 
 from ..auditing.labels import fit_labels, fit_labels_to
 from ..changes import attacked
-from ..changes._attack import PATTERN
+from ..core.changes import PATTERN
 from ..core.errors import DataError, RunError
 from ..core.examples import Dataset
 from ..core.files import FolderKind, check_own, sole_writer

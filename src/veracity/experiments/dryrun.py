@@ -11,11 +11,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..auditing.audit import audit, reliance_of
+from ..auditing.audit import audit
 from ..auditing.explaining import check_ability
+from ..auditing.request import reliance_of
 from ..auditing.training_sets import DataConfig
+from ..changes import Planting
 from ..changes import changes as known_changes
-from ..changes._planting import Planting
 from ..changes.reassign import Reassign
 from ..core.changes import PLANTED
 from ..core.errors import DataError, ModelError, PluginError

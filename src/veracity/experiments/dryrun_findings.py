@@ -17,9 +17,11 @@ from ..core.errors import RunError
 from ..core.files import FolderKind, read_json, written_whole
 from ..core.inputs import FloatArray
 from ..core.schema import check_schema, from_json
+from ..results.columns import Column
+from ..results.config import RunMetadata, resumed
 from ..results.guarantees import LUCK, Reliance
-from ..results.run import Cost, Run, resumed, timestamp, versions
-from ..results.standings import Column, Standing, columns_of, compare_all
+from ..results.run import Cost, Run
+from ..results.standings import Standing, compare_all
 from ..results.statistics import cluster_intervals, texts_needed, wilson
 from ..results.verdicts import listed
 
@@ -49,7 +51,6 @@ _FORM = {
         "skipped": [{"explainer": str, "why": str}],
         "trials": [str],
     },
-    "made": {"created": str, "versions": {"veracity": str, "*": str}},
     "trials": list,
 }
 """What `dryrun.json` holds: such folders are passed on, and people edit them."""
@@ -99,14 +100,14 @@ class DryRun:
 
     folder: Path
     asked: Mapping[str, Any]
-    made: Mapping[str, Any]
+    made: RunMetadata
     done: Mapping[str, Trial]
 
     @classmethod
     def start(cls, folder: Path, asked: Mapping[str, Any]) -> DryRun:
         """A new dry run, or the one in this folder if it was made of the same."""
         if not (folder / FILE).exists():
-            fresh = cls(folder, asked, {"created": timestamp(), "versions": versions()}, {})
+            fresh = cls(folder, asked, RunMetadata.now(), {})
             fresh._write()
             return fresh
         before = cls.open(folder)
@@ -144,7 +145,8 @@ class DryRun:
                 )
             check_schema(content, _FORM)
             trials = {t.name: t for t in from_json(tuple[Trial, ...], content["trials"])}
-            return cls(Path(folder), content["asked"], content["made"], trials)
+            made = from_json(RunMetadata, content["made"], "made")
+            return cls(Path(folder), content["asked"], made, trials)
         except FileNotFoundError:
             raise RunError(
                 f"expected a dry run with a {FILE} in {folder}; there is none. "
@@ -166,7 +168,7 @@ class DryRun:
             # in the order of the plan, whichever was done first
             for t in sorted(self.done.values(), key=lambda t: order.get(t.name, len(order)))
         ]
-        content = {"format": FORMAT, "asked": self.asked, "made": self.made, "trials": rows}
+        content = {"format": FORMAT, "asked": self.asked, "made": asdict(self.made), "trials": rows}
         with written_whole(self.folder / FILE) as file:
             file.write(json.dumps(content, indent=1, ensure_ascii=False).encode())
 
@@ -319,11 +321,7 @@ def findings(dry: DryRun) -> DryRunFindings:
     tables = {t.name: _read(runs[t.name], methods) for t in scored}
     by_key = {key: [t for t in scored if t.key == key] for key in keys}
     by_key = {key: trials for key, trials in by_key.items() if trials}
-    baselines = [
-        m
-        for m in methods
-        if any(r.asked["explainers"].get(m, {}).get("baseline") for r in runs.values())
-    ]
+    baselines = [m for m in methods if any(m in run.config.baselines for run in runs.values())]
     standings = _standings(tables, by_key, methods, baselines)
     cells = tuple(
         _cell(
@@ -372,7 +370,8 @@ _Table = Mapping[str, FloatArray]  # each (texts, methods); NaN where nothing wa
 
 def _read(run: Run, methods: Sequence[str]) -> _Table:
     (model,) = run.models
-    found = {(c.metric, c.name): c for c in columns_of(run, run.scores(), model)}
+    columns = {metric: run.columns(metric, model) for metric in run.config.metrics}
+    found = {(metric, name): c for metric, of in columns.items() for name, c in of.items()}
     examples = found["exposure", "seen"].examples
     table = {
         name: _spread(found.get(place), methods, len(examples))

@@ -5,54 +5,42 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, cast
 
 import numpy as np
 
 from ..core.attributions import Attribution
-from ..core.classifiers import Classifier, Differentiable
-from ..core.explainers import Explainer
-from ..core.inputs import ANY_KIND, Input
+from ..core.classifiers import Differentiable
+from ..core.inputs import Input
+from ..engine.gradients import PathGradient
+from ._gradients import GradientExplainer
 
 WIDE_GAP = 1e-3
 
 
 @dataclass(frozen=True)
-class DeepLift(Explainer):
+class DeepLift(GradientExplainer):
     """Each word's share of the logit's difference from zero embeddings, by the rescale rule."""
 
-    takes: ClassVar[tuple[str, ...]] = ANY_KIND
-    needs: ClassVar[type] = Differentiable
-
-    def explain(
+    def gradients(
         self,
-        model: Classifier,
+        model: Differentiable,
         inputs: Sequence[Input],
         targets: Sequence[int],
         rngs: Sequence[np.random.Generator],
-    ) -> list[Attribution[Input]]:
+    ) -> list[PathGradient]:
         # here and not above: it is built on torch, which lists of methods do not need
         from ..engine.differences import contributions
 
-        found = []
-        paths = contributions(cast(Differentiable, model), inputs, targets)
-        for text, target, path in zip(inputs, targets, paths, strict=True):
-            pieces = (path.values * path.gradient).sum(axis=1)
-            base, logit = map(float, path.outputs)
-            found.append(
-                Attribution(
-                    text,
-                    target,
-                    path.alignment.to_words(pieces),
-                    base_value=base,
-                    output_value=logit,
-                    notes={"gap": abs(float(pieces.sum()) - (logit - base))},
-                )
-            )
-        self._warn(found)
-        return found
+        return contributions(model, inputs, targets)
 
-    def _warn(self, found: Sequence[Attribution[Input]]) -> None:
+    def attribution(self, one: Input, target: int, path: PathGradient) -> Attribution[Input]:
+        base, logit = map(float, path.outputs)
+        notes = {"gap": abs(float(self.pieces(path).sum()) - (logit - base))}
+        return Attribution(
+            one, target, self.scores(path), base_value=base, output_value=logit, notes=notes
+        )
+
+    def warn(self, found: Sequence[Attribution[Input]]) -> None:
         """Says when a model has parts that no rule covers (SPEC 3.7)."""
         wide = sum(
             not a.notes["gap"] <= WIDE_GAP * max(1.0, abs(a.output_value - a.base_value))

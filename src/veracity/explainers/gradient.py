@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import ClassVar
 
-import numpy as np
-
-from ..core.attributions import Attribution
-from ..core.classifiers import Classifier, Differentiable
-from ..core.explainers import Explainer
-from ..core.inputs import ANY_KIND, FloatArray, Input
+from ..core.inputs import FloatArray
 from ..core.plugins import Profiles
-from ..engine.gradients import Norm, Output, PathGradient, path_gradients, sizes
+from ..engine.gradients import Norm, Output, PathGradient, sizes
+from ._gradients import GradientExplainer
 
 
 @dataclass(frozen=True)
-class Gradient(Explainer):
+class Gradient(GradientExplainer):
     """The size of the gradient at each word's embedding; unsigned."""
 
-    takes: ClassVar[tuple[str, ...]] = ANY_KIND
-    needs: ClassVar[type] = Differentiable
     # what fits the saliency of IDC's table best (SPEC D.2)
     profiles: ClassVar[Profiles] = {"paper": {"times_input": True}}
 
@@ -30,24 +23,6 @@ class Gradient(Explainer):
     """Whether each dimension of the gradient is first multiplied by the embedding's."""
     output: Output = "logit"
 
-    def explain(
-        self,
-        model: Classifier,
-        inputs: Sequence[Input],
-        targets: Sequence[int],
-        rngs: Sequence[np.random.Generator],
-    ) -> list[Attribution[Input]]:
-        able = cast(Differentiable, model)
-        paths = path_gradients(able, inputs, targets, output=self.output)
-        return [
-            Attribution(
-                text,
-                target,
-                path.alignment.to_words(sizes(self._taken(path), self.norm)),
-                output_value=float(path.outputs[-1]),
-            )
-            for text, target, path in zip(inputs, targets, paths, strict=True)
-        ]
-
-    def _taken(self, path: PathGradient) -> FloatArray:
-        return path.gradient * path.values if self.times_input else path.gradient
+    def pieces(self, path: PathGradient) -> FloatArray:
+        taken = path.gradient * path.values if self.times_input else path.gradient
+        return sizes(taken, self.norm)

@@ -2,43 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, cast
 
-import numpy as np
-
-from ..core.attributions import Attribution
-from ..core.classifiers import Classifier, Differentiable
-from ..core.explainers import Explainer
-from ..core.inputs import ANY_KIND, Input
-from ..engine.gradients import Output, path_gradients
+from ..core.inputs import FloatArray
+from ..engine.gradients import Output, PathGradient
+from ._gradients import GradientExplainer
 
 
 @dataclass(frozen=True)
-class InputXGradient(Explainer):
+class InputXGradient(GradientExplainer):
     """Each word's embedding times the gradient there, summed over dimensions; signed."""
-
-    takes: ClassVar[tuple[str, ...]] = ANY_KIND
-    needs: ClassVar[type] = Differentiable
 
     output: Output = "logit"
 
-    def explain(
-        self,
-        model: Classifier,
-        inputs: Sequence[Input],
-        targets: Sequence[int],
-        rngs: Sequence[np.random.Generator],
-    ) -> list[Attribution[Input]]:
-        able = cast(Differentiable, model)
-        paths = path_gradients(able, inputs, targets, output=self.output)
-        return [
-            Attribution(
-                text,
-                target,
-                path.alignment.to_words((path.values * path.gradient).sum(axis=1)),
-                output_value=float(path.outputs[-1]),
-            )
-            for text, target, path in zip(inputs, targets, paths, strict=True)
-        ]
+    def pieces(self, path: PathGradient) -> FloatArray:
+        found: FloatArray = (path.values * path.gradient).sum(axis=1)
+        return found

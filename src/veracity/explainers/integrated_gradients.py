@@ -5,16 +5,16 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, cast
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from ..core.attributions import Attribution
-from ..core.classifiers import Classifier, Differentiable
-from ..core.explainers import Explainer
-from ..core.inputs import ANY_KIND, FloatArray, Input
+from ..core.classifiers import Differentiable
+from ..core.inputs import Alignment, FloatArray, Input
 from ..core.plugins import Profiles
-from ..engine.gradients import Output, path_gradients
+from ..engine.gradients import Output, PathGradient, path_gradients
+from ._gradients import GradientExplainer
 
 WIDE_GAP = 0.05
 ROUNDING = 1e-3
@@ -28,15 +28,13 @@ LADDER = (9, 17, 33, 65, 129, 257, 513, 1025)
 
 
 @dataclass(frozen=True)
-class IntegratedGradients(Explainer):
+class IntegratedGradients(GradientExplainer):
     """Each word's share of the difference between the text and zero embeddings.
 
     With `gap`, points are added as a text needs them, until its scores miss the difference that
     they should add up to by no more than this share of it.
     """
 
-    takes: ClassVar[tuple[str, ...]] = ANY_KIND
-    needs: ClassVar[type] = Differentiable
     largest: ClassVar[Mapping[str, int]] = {"steps": 100_000}
     profiles: ClassVar[Profiles] = {
         "paper": {"steps": 300},
@@ -54,103 +52,67 @@ class IntegratedGradients(Explainer):
         if self.gap is not None and not self.gap > 0:
             raise ValueError(f"expected a gap above 0, got {self.gap}")
 
-    def explain(
+    def gradients(
         self,
-        model: Classifier,
+        model: Differentiable,
         inputs: Sequence[Input],
         targets: Sequence[int],
         rngs: Sequence[np.random.Generator],
-    ) -> list[Attribution[Input]]:
-        able = cast(Differentiable, model)
-        walk = self._evenly if self.gap is None else self._where_needed
-        found = [
-            Attribution(
-                text,
-                target,
-                scores,
-                base_value=start,
-                output_value=end,
-                notes={
-                    "completeness_gap": abs(float(scores.sum()) - (end - start)),
-                    "steps": steps,
-                },
-            )
-            for text, target, (scores, start, end, steps) in zip(
-                inputs, targets, walk(able, inputs, targets), strict=True
-            )
-        ]
-        self._warn(found)
-        return found
-
-    def _evenly(
-        self, model: Differentiable, inputs: Sequence[Input], targets: Sequence[int]
-    ) -> list[tuple[FloatArray, float, float, int]]:
-        """Per text: scores, the outputs at both ends, the number of steps."""
+    ) -> list[PathGradient]:
+        if self.gap is not None:
+            return self._where_needed(model, inputs, targets, self.gap)
         points, weights = quadrature(self.steps, self.rule)
-        paths = path_gradients(
+        return path_gradients(
             model, inputs, targets, points=points, weights=weights, output=self.output
         )
-        return [
-            (
-                path.alignment.to_words((path.values * path.gradient).sum(axis=1)),
-                float(path.outputs[0]),
-                float(path.outputs[-1]),
-                self.steps,
-            )
-            for path in paths
-        ]
+
+    def attribution(self, one: Input, target: int, path: PathGradient) -> Attribution[Input]:
+        scores, start, end = self.scores(path), float(path.outputs[0]), float(path.outputs[-1])
+        notes = {
+            "completeness_gap": abs(float(scores.sum()) - (end - start)),
+            "steps": self.steps if self.gap is None else len(path.outputs),
+        }
+        return Attribution(one, target, scores, base_value=start, output_value=end, notes=notes)
 
     def _where_needed(
-        self, model: Differentiable, inputs: Sequence[Input], targets: Sequence[int]
-    ) -> list[tuple[FloatArray, float, float, int]]:
-        """The same; each text has as many points as its own gap demands (Clenshaw & Curtis)."""
-        assert self.gap is not None
-        found: dict[int, tuple[FloatArray, float, float, int]] = {}
+        self, model: Differentiable, inputs: Sequence[Input], targets: Sequence[int], gap: float
+    ) -> list[PathGradient]:
+        """Each input has as many points as its own gap demands (Clenshaw & Curtis)."""
+        found: dict[int, PathGradient] = {}
         outputs = [np.zeros(0) for _ in inputs]
-        parts = [np.zeros((0, text.n_features)) for text in inputs]  # (points, words)
+        parts = [np.zeros((0, one.n_features)) for one in inputs]  # (points, features)
         known = np.zeros(0)
         todo = list(range(len(inputs)))
         for count in LADDER:
             new = np.setdiff1d(chebyshev(count), known)
             known = np.concatenate([known, new])
-            weights = interpolatory(known)
-            for i, rows in zip(todo, self._each(model, inputs, targets, todo, new), strict=True):
-                parts[i] = np.concatenate([parts[i], [scores for scores, _ in rows]])
-                outputs[i] = np.concatenate([outputs[i], [output for _, output in rows]])
-                scores = weights @ parts[i]
-                start, end = outputs[i][known.argmin()], outputs[i][known.argmax()]
-                missed = abs(scores.sum() - (end - start))
-                if missed <= max(DIGITS, self.gap * abs(end - start)) or count == LADDER[-1]:
-                    found[i] = scores, float(start), float(end), count
+            weights, order = interpolatory(known), np.argsort(known)
+            paths = path_gradients(
+                model,
+                [inputs[i] for i in todo for _ in new],
+                [targets[i] for i in todo for _ in new],
+                points=np.tile(new, len(todo))[:, None],
+                weights=[1.0],
+                output=self.output,
+            )
+            for k, i in enumerate(todo):
+                own = paths[k * len(new) : (k + 1) * len(new)]
+                parts[i] = np.concatenate([parts[i], [self.scores(path) for path in own]])
+                outputs[i] = np.concatenate([outputs[i], *(path.outputs for path in own)])
+                scores, along = weights @ parts[i], outputs[i][order]
+                difference = along[-1] - along[0]
+                missed = abs(scores.sum() - difference)
+                if missed <= max(DIGITS, gap * abs(difference)) or count == LADDER[-1]:
+                    n = len(scores)
+                    found[i] = PathGradient(
+                        scores[:, None], np.ones((n, 1)), along, Alignment.identity(n)
+                    )
             todo = [i for i in todo if i not in found]
             if not todo:
                 break
         return [found[i] for i in range(len(inputs))]
 
-    def _each(
-        self,
-        model: Differentiable,
-        inputs: Sequence[Input],
-        targets: Sequence[int],
-        places: Sequence[int],
-        points: FloatArray,
-    ) -> list[list[tuple[FloatArray, float]]]:
-        """For some texts and every point: what each word gains there, and the output."""
-        paths = path_gradients(
-            model,
-            [inputs[i] for i in places for _ in points],
-            [targets[i] for i in places for _ in points],
-            points=np.tile(points, len(places))[:, None],
-            weights=[1.0],
-            output=self.output,
-        )
-        rows = [
-            (p.alignment.to_words((p.values * p.gradient).sum(axis=1)), float(p.outputs[0]))
-            for p in paths
-        ]
-        return [rows[k : k + len(points)] for k in range(0, len(rows), len(points))]
-
-    def _warn(self, found: Sequence[Attribution[Input]]) -> None:
+    def warn(self, found: Sequence[Attribution[Input]]) -> None:
         """Says when the sum misses what it should add up to (SPEC 3.4)."""
         share, least = (WIDE_GAP, ROUNDING) if self.gap is None else (self.gap, DIGITS)
         wide = sum(

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, cast
+from typing import Literal
 
 import numpy as np
 
 from ..core.attributions import Attribution
-from ..core.classifiers import Classifier, Differentiable
-from ..core.explainers import Explainer
-from ..core.inputs import ANY_KIND, Input
+from ..core.classifiers import Differentiable
+from ..core.inputs import Input
+from ..engine.gradients import PathGradient
+from ._gradients import GradientExplainer
 
 
 @dataclass(frozen=True)
-class Lrp(Explainer):
+class Lrp(GradientExplainer):
     """Layer-wise relevance: each layer shares the logit among its inputs by what they gave."""
-
-    takes: ClassVar[tuple[str, ...]] = ANY_KIND
-    needs: ClassVar[type] = Differentiable
 
     rule: Literal["epsilon", "gamma", "z_plus"] = "epsilon"
     epsilon: float = 1e-7
@@ -33,30 +31,21 @@ class Lrp(Explainer):
                 f"got epsilon={self.epsilon} and gamma={self.gamma}"
             )
 
-    def explain(
+    def gradients(
         self,
-        model: Classifier,
+        model: Differentiable,
         inputs: Sequence[Input],
         targets: Sequence[int],
         rngs: Sequence[np.random.Generator],
-    ) -> list[Attribution[Input]]:
+    ) -> list[PathGradient]:
         # here and not above: it is built on torch, which lists of methods do not need
         from ..engine.relevance import LayerRule, relevances
 
         layers = LayerRule(self.rule, self.epsilon, self.gamma, self.drop_bias)
-        paths = relevances(cast(Differentiable, model), inputs, targets, layers)
-        found = []
-        for text, target, path in zip(inputs, targets, paths, strict=True):
-            scores = path.alignment.to_words((path.values * path.gradient).sum(axis=1))
-            logit = float(path.outputs[-1])
-            found.append(
-                Attribution(
-                    text,
-                    target,
-                    scores,
-                    output_value=logit,
-                    # what biases and special pieces kept
-                    notes={"not_in_words": logit - float(scores.sum())},
-                )
-            )
-        return found
+        return relevances(model, inputs, targets, layers)
+
+    def attribution(self, one: Input, target: int, path: PathGradient) -> Attribution[Input]:
+        scores, logit = self.scores(path), float(path.outputs[-1])
+        # what biases and special pieces kept
+        notes = {"not_in_words": logit - float(scores.sum())}
+        return Attribution(one, target, scores, output_value=logit, notes=notes)

@@ -4,27 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import ClassVar
 
 import numpy as np
 
 from ..core.attributions import Attribution
-from ..core.classifiers import Classifier, Differentiable
-from ..core.explainers import Explainer
-from ..core.inputs import ANY_KIND, Input
-from ..engine.gradients import Norm, Output, noisy_gradients, sizes
+from ..core.classifiers import Differentiable
+from ..core.inputs import FloatArray, Input
+from ..engine.gradients import Norm, Output, PathGradient, noisy_gradients, sizes
+from ._gradients import GradientExplainer
 
 
 @dataclass(frozen=True)
-class SmoothGrad(Explainer):
+class SmoothGrad(GradientExplainer):
     """The size of the gradient, averaged over copies with noise in their embeddings; unsigned.
 
     `noise` is the noise's deviation as a share of the range of the text's embeddings. Signed
     gradients are averaged unless `absolute` is set.
     """
 
-    takes: ClassVar[tuple[str, ...]] = ANY_KIND
-    needs: ClassVar[type] = Differentiable
     draws: ClassVar[bool] = True
     largest: ClassVar[Mapping[str, int]] = {"samples": 10_000}
 
@@ -44,15 +42,15 @@ class SmoothGrad(Explainer):
     def n_questions(self, n_features: int) -> int | None:
         return self.samples
 
-    def explain(
+    def gradients(
         self,
-        model: Classifier,
+        model: Differentiable,
         inputs: Sequence[Input],
         targets: Sequence[int],
         rngs: Sequence[np.random.Generator],
-    ) -> list[Attribution[Input]]:
-        means = noisy_gradients(
-            cast(Differentiable, model),
+    ) -> list[PathGradient]:
+        return noisy_gradients(
+            model,
             inputs,
             targets,
             rngs,
@@ -61,7 +59,9 @@ class SmoothGrad(Explainer):
             absolute=self.absolute,
             output=self.output,
         )
-        return [
-            Attribution(text, target, mean.alignment.to_words(sizes(mean.gradient, self.norm)))
-            for text, target, mean in zip(inputs, targets, means, strict=True)
-        ]
+
+    def pieces(self, path: PathGradient) -> FloatArray:
+        return sizes(path.gradient, self.norm)
+
+    def attribution(self, one: Input, target: int, path: PathGradient) -> Attribution[Input]:
+        return Attribution(one, target, self.scores(path))

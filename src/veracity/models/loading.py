@@ -103,7 +103,7 @@ def _from_folder(folder: Path, labels: Sequence[str] | None, label: str | None) 
         loaded: Classifier = found
         return loaded
     if (folder / "config.json").exists():
-        from .transformers_text import load_transformer
+        from .transformers_loading import load_transformer
 
         return load_transformer(folder, labels, label)
     raise ModelError(
@@ -145,7 +145,7 @@ def _live(source: Any, labels: Sequence[str] | None, label: str | None) -> Class
     if isinstance(source, Classifier):
         return source
     if hasattr(source, "tokenizer") and hasattr(source, "model"):
-        from .transformers_text import wrapped
+        from .transformers_loading import wrapped
 
         task = getattr(source, "task", "text-classification")
         if task not in ("text-classification", "sentiment-analysis"):

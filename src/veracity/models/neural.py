@@ -283,12 +283,12 @@ class ConvolutionalText(NeuralText):
         logits: Tensor = self.network.logits_of_maps(maps)
         return logits
 
-    def stretched(self, embedded: Embedded) -> Tensor:
-        units: Tensor = self.network.stretched(embedded.values, embedded.present)
+    def first_layer(self, embedded: Embedded) -> Tensor:
+        units: Tensor = self.network.first_layer(embedded.values, embedded.present)
         return units
 
-    def logits_along(self, units: Tensor) -> Tensor:
-        logits: Tensor = self.network.logits_along(units)
+    def logits_of_units(self, units: Tensor) -> Tensor:
+        logits: Tensor = self.network.logits_of_units(units)
         return logits
 
 

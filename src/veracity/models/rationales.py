@@ -26,8 +26,8 @@ from .neural import NeuralArchitecture, NeuralText
 from .recurrent_convolution import (
     Backward,
     PackedOrder,
-    RecurrenceFunction,
     RecurrentConvolution,
+    RecurrentStates,
     States,
     WordInputs,
     word_by_word,
@@ -300,8 +300,7 @@ class Gates(nn.Module):
             added[:, width],
             self.memory.state_weight,
             self.memory.output_bias,
-            order,
-            choose,
+            (order, choose),
         )
         return found
 
@@ -338,13 +337,13 @@ class _Deciding(torch.autograd.Function):
         from_gate: Tensor,  # (3 units,)
         weight: Tensor,  # (1, units, units)
         bias: Tensor,  # (1, units)
-        order: PackedOrder,
-        choose: Choice,
+        choice: tuple[PackedOrder, Choice],
     ) -> tuple[Tensor, Tensor]:
+        order, choose = choice
         numbers = torch.empty_like(scores)
         gates = scores.new_empty(len(scores))
         parts = parts.clone().unsqueeze(0)
-        run = RecurrenceFunction.empty(parts, order)
+        run = RecurrentStates.empty(parts, order)
         twice_bias = 2 * bias.unsqueeze(1)
         for at, was in order.steps():
             torch.addmm(scores[at], run.seen[0, was], by_memory.T, out=numbers[at])
@@ -355,10 +354,8 @@ class _Deciding(torch.autograd.Function):
             slope = _slope(choose, numbers)
             if slope is None:
                 ctx.mark_non_differentiable(gates)
-            ctx.save_for_backward(
-                parts, by_memory, from_gate, weight, gates, slope,
-                run.gate, run.one, run.two, run.seen,
-            )  # fmt: skip
+            states = (run.gate, run.one, run.two, run.seen)
+            ctx.save_for_backward(parts, by_memory, from_gate, weight, gates, slope, *states)
             ctx.order = order
         return numbers, gates
 
@@ -366,7 +363,7 @@ class _Deciding(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, d_numbers: Tensor, d_gates: Tensor) -> tuple[Tensor | None, ...]:
         parts, by_memory, from_gate, weight, gates, slope, *states = ctx.saved_tensors
-        run, order = RecurrenceFunction(*states), ctx.order
+        run, order = RecurrentStates(*states), ctx.order
         back = Backward(run, parts, weight, order)
         d_scores = d_numbers.clone()
         for at, was in reversed(list(order.steps())):
@@ -382,7 +379,6 @@ class _Deciding(torch.autograd.Function):
             back.added[0].T @ gates,
             back.state_weight(order),
             back.bias,
-            None,
             None,
         )
 

@@ -129,7 +129,7 @@ def word_by_word(
 
 
 @dataclass(frozen=True)
-class RecurrenceFunction:
+class RecurrentStates:
     """The states of a recurrence at every word, each behind a zero state per text; written once."""
 
     gate: Tensor  # (directions, read, units) λ
@@ -138,7 +138,7 @@ class RecurrenceFunction:
     seen: Tensor  # h
 
     @classmethod
-    def empty(cls, parts: Tensor, order: PackedOrder) -> RecurrenceFunction:
+    def empty(cls, parts: Tensor, order: PackedOrder) -> RecurrentStates:
         directions, read, width = parts.shape
         units, zeros = width // 3, len(order.texts)
         states = [parts.new_empty((directions, zeros + read, units)) for _ in range(3)]
@@ -169,7 +169,7 @@ class Backward:
     """The way back through a run: gradients of what the words added, and of the states."""
 
     def __init__(
-        self, run: RecurrenceFunction, parts: Tensor, weight: Tensor, order: PackedOrder
+        self, run: RecurrentStates, parts: Tensor, weight: Tensor, order: PackedOrder
     ) -> None:
         self.run, self.parts, self.weight = run, parts, weight
         self.zeros = len(order.texts)
@@ -217,7 +217,7 @@ class _Recurrence(torch.autograd.Function):
     def forward(
         ctx: Any, parts: Tensor, weight: Tensor, bias: Tensor, order: PackedOrder
     ) -> Tensor:
-        run = RecurrenceFunction.empty(parts, order)
+        run = RecurrentStates.empty(parts, order)
         twice_bias = 2 * bias.unsqueeze(1)
         for at, was in order.steps():
             run.forward(parts, weight, twice_bias, at, was)
@@ -229,7 +229,7 @@ class _Recurrence(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
         parts, weight, *states = ctx.saved_tensors
-        back = Backward(RecurrenceFunction(*states), parts, weight, ctx.order)
+        back = Backward(RecurrentStates(*states), parts, weight, ctx.order)
         for at, was in reversed(list(ctx.order.steps())):
             back.seen[:, : at.stop - at.start].add_(gradient[:, at])
             back.step(at, was)

@@ -7,7 +7,6 @@ import hashlib
 import inspect
 import json
 import math
-import warnings
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,13 +20,12 @@ from torch import Tensor, nn
 from ..core.classifiers import Embedded, attention_way
 from ..core.errors import ModelError
 from ..core.inputs import MASK_WORD, Alignment, BoolArray, FloatArray, Hiding, IntArray, Span, Text
-from ..core.plugins import nearest
 from ..engine.batches import FEATURES_AT_ONCE, by_length
 from ..engine.cache import cached_answers, caching
-from ..engine.gradients import check_answers, evaluating, path_gradients
+from ..engine.gradients import check_answers, evaluating
 from .adapters.callables import FINGERPRINT
 from .architecture import sigmoid_logits
-from .encoders import UNLIMITED, Encoder, first_line, piece_limit, silent
+from .encoders import UNLIMITED, first_line, piece_limit, silent
 from .moving import MovedEmbedding
 
 PIECES_AT_ONCE = 2048
@@ -38,14 +36,6 @@ LONGEST = 512
 
 ABSENT = -1
 """In a row of pieces: nothing is here, behind a text's end or in a padded word's place."""
-
-ALIKE = 1e-4
-"""Logits that differ by less than this are the same answer in another order of sums."""
-
-HEAD = "ForSequenceClassification"
-
-PROBES = tuple(Text.of_words(words.split()) for words in ("a", "the film was so", "one two the"))
-"""What a model's abilities are tried on: texts of different lengths."""
 
 Batching = Literal["padded", "same_length", "single"]
 """Which texts a model may read together without one changing the answer to another."""
@@ -488,34 +478,6 @@ def most_pieces(model: Any, tokenizer: Any) -> int:
     return min(named, default=LONGEST)
 
 
-def wrapped(model: Any, tokenizer: Any, label: str | None = None) -> TransformerText:
-    """The class whose abilities this model really has, found by trying them on a few words."""
-    asked = TransformerText(model, tokenizer, label=_label(model, label))
-    batching = _batching(asked)
-    failures = []
-    for kind in (AttentiveTransformer, DifferentiableTransformer, MaskableTransformer):
-        candidate = kind(model, tokenizer, label=asked.label, batching=batching)
-        try:
-            with evaluating(candidate):
-                _try(candidate)
-        except Exception as error:  # whatever a stranger's model raises, it cannot do this
-            failures.append(first_line(error))
-            continue
-        if not isinstance(candidate, DifferentiableTransformer):
-            _warn_of(model, f"cannot be followed by gradients ({failures[-1]})")
-        return candidate
-    _warn_of(model, f"cannot be followed piece by piece ({failures[-1]})")
-    return TransformerText(model, tokenizer, label=asked.label, batching=batching)
-
-
-def _warn_of(model: Any, lack: str) -> None:
-    warnings.warn(
-        f"{type(model).__name__} {lack}: methods that need gradients or attention are left out; "
-        "those that only ask the model, such as occlusion, lime and shap, work",
-        stacklevel=4,
-    )
-
-
 def label_names(config: Any) -> list[str]:
     """What the model's answers are called, each by a name of its own."""
     names = [str(config.id2label.get(i, "")) for i in range(config.num_labels)]
@@ -525,88 +487,3 @@ def label_names(config: Any) -> list[str]:
             f"own (id2label); got {str(config.id2label)[:80]}"
         )
     return names
-
-
-def _label(model: Any, label: str | None) -> int | None:
-    """The number of the one label that is asked about; None where labels exclude each other."""
-    config = model.config
-    names = label_names(config)
-    kind = config.problem_type
-    several = kind == "multi_label_classification"
-    if label is not None:
-        if label not in names:
-            raise ModelError(f"the model has no label {label!r}: {nearest(label, names)}")
-        return names.index(label)
-    if several:
-        raise ModelError(
-            f"this model's {len(names)} labels do not exclude each other ({', '.join(names)}). "
-            f"Audit them one at a time, each as yes or no: write FOLDER:LABEL, such as "
-            f"FOLDER:{names[0]}, or load_model(…, label={names[0]!r}), with data labelled 0 and 1"
-        )
-    if len(names) < 2 or kind == "regression":
-        raise ModelError(
-            "expected a classifier with two labels or more; this model answers "
-            f"{len(names)} number{'s' * (len(names) != 1)} ({kind or 'no problem_type'}). If the "
-            f"number is a logit of yes, write FOLDER:{names[0]}. If it is a measure, decide what "
-            "is high: a function of a list of texts that returns the probability of high for each "
-            "is a model too (file.py:function)"
-        )
-    return None
-
-
-def _batching(model: TransformerText) -> Batching:
-    """Whether texts can be read together: some models take padding for a part of the text, and
-    decoders without a padding token refuse."""
-    rows = [model._ids(text) for text in PROBES]
-    lengths = [len(row) for row in rows]
-    with torch.inference_mode(), evaluating(model):
-        alone = [model._logits(*model._padded([row]), [len(row)]) for row in rows]
-        for batching, chosen in (("padded", [0, 1, 2]), ("same_length", [1, 1])):
-            model.batching = "padded"
-            with contextlib.suppress(ModelError):
-                ids, present = model._padded([rows[i] for i in chosen])
-                together = model._logits(ids, present, [lengths[i] for i in chosen])
-                expected = torch.cat([alone[i] for i in chosen])
-                wide = ALIKE * max(1.0, float(expected.abs().max()))
-                limit = max(wide, 8 * torch.finfo(together.dtype).eps)
-                if float((together - expected).abs().max()) <= limit:
-                    return batching  # type: ignore[return-value]
-    return "single"
-
-
-def _try(model: MaskableTransformer) -> None:
-    """Does what the class promises, or raises."""
-    text = PROBES[1]
-    if "offset_mapping" not in model.tokenizer(text.text, return_offsets_mapping=True):
-        raise ModelError("its tokeniser does not tell where its pieces stand in the text")
-    _, alignment = model._pieces(text)
-    if len(np.unique(alignment.word)) < text.n_features:
-        raise ModelError("by its tokeniser some words have no pieces")
-    if isinstance(model, DifferentiableTransformer):
-        path_gradients(model, PROBES, [0] * len(PROBES))
-    if isinstance(model, AttentiveTransformer):
-        model.attention(PROBES)
-
-
-def load_transformer(
-    folder: Path, labels: Sequence[str] | None = None, label: str | None = None
-) -> TransformerText:
-    """A sequence classifier from a local folder; remote code is never run."""
-    encoder = Encoder(folder)
-    model, tokenizer, missing = encoder.read(HEAD, labels)
-    if missing:
-        raise ModelError(
-            f"{folder} holds an encoder without a trained classification head "
-            f"({', '.join(missing[:2])} are missing): its answers would be "
-            "random. Train it first: veracity train 'transformer(encoder=FOLDER)' DATA --out NEW"
-        )
-    with encoder.blamed():
-        return wrapped(model, tokenizer, label)
-
-
-def new_transformer(encoder: Encoder, labels: Sequence[str], seed: int) -> TransformerText:
-    """An encoder with a new classification head."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        model, tokenizer, _ = encoder.read(HEAD, labels)
-        return wrapped(model, tokenizer)

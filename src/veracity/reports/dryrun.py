@@ -214,9 +214,10 @@ class _Page:
         scored."""
         return {
             cell.key: {
-                (r["explainer"], r["example"]): r["value"]
-                for r in self.dry.run(cell.trials[0]).scores().to_pylist()
-                if (r["metric"], r["name"]) == ("exposure", "seen")
+                (method, example): value
+                for column in [self.dry.run(cell.trials[0]).column("exposure", "seen")]
+                for method in column.methods
+                for example, value in column.of(method).items()
             }
             for cell in self.found.cells
         }

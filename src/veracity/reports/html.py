@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from markupsafe import Markup
 
 from ..results.conclusions import Conclusion, Conclusions, conclude
+from ..results.config import MetricInfo, SkippedMethod
 from ..results.curves import deletion_figures
 from ..results.run import Cost, Run, remarks
 from ..results.sampling import Lead, Noise, OwnError, leads, noise, own_errors, questions_per_text
@@ -20,7 +20,7 @@ from ..results.verdicts import Verdict
 from . import charts, plots
 from .agreement import AGREE, DISAGREE
 from .pages import pair_page, rendered, write_page
-from .scoreboard import Board, baselines_of, board, comparisons, leading
+from .scoreboard import Board, board, comparisons, leading
 from .sentences import (
     Explained,
     Payload,
@@ -65,7 +65,7 @@ def _render(page: _Page) -> str:
         styles=("report.css", "charts.css"),
         page=page,
         run=page.run,
-        asked=page.run.asked,
+        config=page.run.config,
         agree=AGREE,
         disagree=DISAGREE,
         plots=plots,
@@ -107,7 +107,7 @@ class _Page:
 
     @property
     def baselines(self) -> list[str]:
-        return baselines_of(self.run)
+        return self.run.config.baselines
 
     @property
     def methods(self) -> list[str]:
@@ -146,9 +146,9 @@ class _Page:
         return any(e.undefined for s in self.standings for e in s.entries)
 
     @cached_property
-    def quantities(self) -> list[tuple[str, Mapping[str, Any]]]:
+    def quantities(self) -> list[tuple[str, MetricInfo]]:
         """The metrics that test explanations, for the legend."""
-        return [(m, a) for m, a in self.run.asked["metrics"].items() if not a["of_model"]]
+        return [(m, a) for m, a in self.run.config.metrics.items() if not a.of_model]
 
     @property
     def shown(self) -> int:
@@ -204,12 +204,12 @@ class _Page:
         return [
             # which label is answered to nothing is told by name already
             (m, {name: value for name, value in summaries[m].items() if name != "label"})
-            for m in self.run.asked["metrics"]
+            for m in self.run.config.metrics
             if m in summaries
         ]
 
-    def skipped(self, model: str) -> list[Mapping[str, str]]:
-        return [s for s in self.run.asked["skipped"] if s["model"] == model]
+    def skipped(self, model: str) -> list[SkippedMethod]:
+        return [s for s in self.run.config.skipped if s.model == model]
 
     def comparisons(self, model: str) -> str:
         return comparisons(self.of(model))

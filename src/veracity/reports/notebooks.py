@@ -1,10 +1,11 @@
-"""How an explanation looks in a notebook."""
+"""How an explanation and an audit look in a notebook."""
 
 from __future__ import annotations
 
 from html import escape
 from typing import Any
 
+from ..auditing.audit import Audit
 from ..core.attributions import Attribution
 from ..core.inputs import Text
 
@@ -25,3 +26,24 @@ def _coloured(found: Attribution) -> str:
         )
     )
     return words + escape(found.input.gaps[-1])
+
+
+def audit_html(found: Audit) -> str:
+    """What an audit says of each model, and how methods fare by the quantities that count."""
+    said = "".join(
+        f"<li><b>{escape(c.model)}</b>: {escape(sentence)}</li>"
+        for c in found.conclusions.models
+        for sentence in (c.health.summary, c.recommendation.sentence, c.recommendation.effect)
+        if sentence
+    )
+    rows = "".join(
+        f"<tr><td>{escape(s.model)}</td><td>{escape(s.metric)}: {escape(s.name)}</td>"
+        f"<td>{escape(e.method)}</td><td>{e.mean:.3f}</td>"
+        f"<td>{e.low:.3f} to {e.high:.3f}</td><td>{escape(e.group)}</td></tr>"
+        for s in found.standings
+        if s.headline
+        for e in s.entries
+    )
+    names = ("model", "quantity", "method", "mean", "95 %", "group")
+    head = "".join(f"<th>{name}</th>" for name in names)
+    return f"<ul>{said}</ul><table><tr>{head}</tr>{rows}</table>"

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..results.run import Run
 from ..results.standings import LEVEL, Entry, Standing
 
 ARROWS = {"higher": "↑", "lower": "↓", "": ""}
@@ -34,11 +33,6 @@ class Board:
     model: str
     columns: tuple[Standing, ...]
     rows: tuple[ScoreRow, ...]
-
-
-def baselines_of(run: Run) -> list[str]:
-    """The methods that look at nothing."""
-    return [m for m, about in run.asked["explainers"].items() if about.get("baseline")]
 
 
 def leading(columns: Sequence[Standing]) -> list[Standing]:

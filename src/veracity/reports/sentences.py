@@ -16,7 +16,6 @@ from ..core.examples import Example
 from ..core.inputs import FloatArray, Text
 from ..results.run import Run
 from .agreement import AGREE, DISAGREE, Agreement, agreement
-from .scoreboard import baselines_of
 from .showing import language
 
 SHOWN = 200
@@ -61,7 +60,7 @@ class Payload:
 
 def methods_in_order(run: Run) -> list[str]:
     """As they were asked for, but what looks at nothing comes last."""
-    return sorted(run.explainers, key=lambda m: m in baselines_of(run))
+    return sorted(run.explainers, key=lambda m: m in run.config.baselines)
 
 
 def explained(run: Run) -> list[Explained]:
@@ -72,24 +71,24 @@ def explained(run: Run) -> list[Explained]:
 
 def _of_model(run: Run, model: str, examples: Sequence[Example]) -> Explained:
     stored = {method: run.attributions(model, method) for method in methods_in_order(run)}
-    stored = {method: rows for method, rows in stored.items() if rows}
-    scores = {m: {e: row["scores"] for e, row in rows.items()} for m, rows in stored.items()}
-    agreed = agreement(scores, baselines_of(run))
+    stored = {method: found for method, found in stored.items() if found}
+    scores = {m: {e: one.scores for e, one in found.items()} for m, found in stored.items()}
+    agreed = agreement(scores, run.config.baselines)
     answers = run.predictions(model)
     sentences = tuple(
         Sentence(
             model,
             example,
             answers.get(example.id),
-            next(int(rows[example.id]["target"]) for rows in stored.values() if example.id in rows),
+            next(found[example.id].target for found in stored.values() if example.id in found),
             agreed.by_example[example.id],
             {m: rows[example.id] for m, rows in scores.items() if example.id in rows},
             {
-                m: rows[example.id]["fragments"]
-                for m, rows in stored.items()
-                if example.id in rows
-                and rows[example.id]["level"] == "ngram"
-                and rows[example.id]["fragments"] is not None
+                m: one.fragments
+                for m, found in stored.items()
+                if (one := found.get(example.id)) is not None
+                and one.level == "ngram"
+                and one.fragments is not None
             },
         )
         for example in examples
@@ -116,7 +115,7 @@ def choose(sentences: Sequence[Sentence], most: int, *, seed: int) -> list[Sente
 def payload(run: Run, found: Sequence[Explained], *, room: int) -> Payload:
     """As many of the chosen sentences as fit in `room` bytes."""
     each = max(1, SHOWN // max(1, len(found)))
-    chosen = [choose(f.sentences, each, seed=int(run.asked["seed"])) for f in found]
+    chosen = [choose(f.sentences, each, seed=run.config.seed) for f in found]
     kept = SentenceStore(run.models, methods_in_order(run), run.labels, room)
     places: dict[tuple[str, str], int] = {}
     for sentence in _in_turn(chosen):

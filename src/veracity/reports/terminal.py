@@ -25,7 +25,7 @@ from ..results.conclusions import Conclusions, Recommendation
 from ..results.run import Run
 from ..results.standings import Entry, Standing
 from ..results.verdicts import Verdict, verdicts
-from .scoreboard import ARROWS, Board, against_chance, baselines_of, board, leading
+from .scoreboard import ARROWS, Board, against_chance, board, leading
 from .showing import number, percent, printable, words
 
 TOP = 3
@@ -101,7 +101,7 @@ def print_conclusions(console: Console, run: Run, said: Conclusions) -> None:
         heading = Line(printable(one.model), style="bold")
         console.print(heading.append(f": {printable(one.health.summary)}", style="not bold"))
         columns = [s for s in said.standings if s.model == one.model]
-        _print_model(console, one.model, columns, baselines_of(run), one.verdicts)
+        _print_model(console, one.model, columns, run.config.baselines, one.verdicts)
     if said.standings:
         console.print(Line(KEY))
     for one in said.models:

@@ -87,7 +87,7 @@ class Conclusions:
 
 def conclude(run: Run) -> Conclusions:
     """Standings, verdicts and a recommendation for every model of a run."""
-    tested = any(not about["of_model"] for about in run.asked["metrics"].values())
+    tested = any(not about.of_model for about in run.config.metrics.values())
     found = standings(run) if tested else []
     costs = {(c.model, c.explainer): c for c in run.costs() if c.examples}
     conclusions = []
@@ -124,7 +124,7 @@ def _recommended(
     cautions = list(state.cautions)
     if run.partial is not None:
         cautions.append(
-            f"the budget held {run.partial['texts']:,} of {run.partial['of']:,} texts only: a "
+            f"the budget held {run.partial.texts:,} of {run.partial.of:,} texts only: a "
             "larger --budget goes on from here"
         )
     target = _target(run)
@@ -179,7 +179,7 @@ def _recommended(
         reasons=tuple(reasons),
         cautions=tuple(cautions),
         explain=_explain_command(run, state.model, method),
-        repeat=str(run.asked.get("command", ""))
+        repeat=run.config.command
         or f"veracity.audit(model, data, out={str(run.folder)!r}) with the same arguments",
     )
 
@@ -222,7 +222,7 @@ def _effect(run: Run, found: Sequence[Standing], method: str) -> str:
         if s.name != CHANGED or entry is None or percent(entry.mean) in shown:
             continue
         shown.add(percent(entry.mean))
-        first = int(run.asked["metrics"][s.metric]["settings"].get("first", FIRST))
+        first = int(run.config.metrics[s.metric].settings.get("first", FIRST))
         many = f"{entry.n} text{'s' if entry.n > 1 else ''}"
         beside = [f"words {s.where}"]
         if s.chance is not None:
@@ -247,7 +247,7 @@ def _by_answer(run: Run, found: Sequence[Standing], state: Health, method: str) 
         return ""
     answers = run.predictions(state.model)
     counts: dict[str, list[float]] = {}
-    for example, value in run.values(state.model, method, test.metric, CHANGED).items():
+    for example, value in run.column(test.metric, CHANGED, state.model).of(method).items():
         counts.setdefault(run.labels[int(np.argmax(answers[example]))], []).append(value)
     told = [f"{name} {sum(v):.0f} of {len(v)}" for name, v in sorted(counts.items())]
     return f" By answer (words {test.where}): {', '.join(told)}."
@@ -284,13 +284,14 @@ def _cheaper(found: Sequence[Standing], method: str, model: str, costs: Costs) -
 
 
 def _explain_command(run: Run, model: str, method: str) -> str:
-    source = run.asked.get("sources", {}).get(model)
+    source = run.config.sources.get(model)
     target = _target(run)
     if source is None:
         more = f", target={target!r}" if target else ""
         return f"veracity.explain(model, text, {method!r}{more})"
     labels = [name for name in run.labels if name != UNLABELLED]
-    if "--labels" not in shlex.split(source) and run.asked["models"][model]["labels"] != labels:
+    known = list(run.config.models[model].labels)
+    if "--labels" not in shlex.split(source) and known != labels:
         source += f" --labels {shlex.quote(written_labels(labels))}"  # it has only numbers for them
     more = f" --target {shlex.quote(target)}" if target else ""
     return f"veracity explain {source} 'a text' --method {shlex.quote(method)}{more}"
@@ -298,7 +299,7 @@ def _explain_command(run: Run, model: str, method: str) -> str:
 
 def _target(run: Run) -> str:
     """The label that was explained whatever the answer; empty where it was the answer."""
-    target = run.asked["target"]
+    target = run.config.target
     if target in ("predicted", "gold"):
         return "" if target == "predicted" else "the right label"
     return run.labels[int(target)]
@@ -308,7 +309,7 @@ def _next_command(run: Run, *, labels: Sequence[str] = (), more_texts: bool = Fa
     """The audit to make once what is wrong is mended: with a folder of its own, the labels in the
     order that fits, and more texts where these do not tell: all where this was a sample, else a
     file that is still to be made; nothing where this command could not be told apart."""
-    command = str(run.asked.get("command", ""))
+    command = run.config.command
     place = f"{run.folder}-again"
     if not command:
         data = "more_texts" if more_texts else "data"
@@ -317,7 +318,7 @@ def _next_command(run: Run, *, labels: Sequence[str] = (), more_texts: bool = Fa
     kept, _ = _without(shlex.split(command), options)
     if more_texts:
         kept, limits = _without(kept, {"--limit"})
-        size = run.asked["dataset"]["size"]
+        size = run.config.dataset.size
         if not any(limit.isdecimal() and int(limit) <= size for limit in limits):
             place_of_data = [i for i, word in enumerate(kept) if i > 1 and _is_data(run, word)]
             if not place_of_data:
@@ -347,7 +348,7 @@ def _without(words: Sequence[str], options: set[str]) -> tuple[list[str], list[s
 def _is_data(run: Run, word: str) -> bool:
     """Whether a word of a command names the data, which are called as their file without ends; a
     model may be called the same."""
-    if word in [shlex.split(source)[0] for source in run.asked.get("sources", {}).values()]:
+    if word in [shlex.split(source)[0] for source in run.config.sources.values()]:
         return False
-    name = run.asked["dataset"]["name"]
+    name = run.config.dataset.name
     return name in (word, Path(word).name.removesuffix(".gz").rsplit(".", 1)[0])

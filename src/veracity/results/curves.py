@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Mapping
 
 import numpy as np
 
 from ..core.examples import Example
 from ..core.inputs import FloatArray
+from .columns import Column
 from .findings import Figure, Points
 from .run import Run
 
@@ -23,10 +23,9 @@ _TITLES = {
 
 def deletion_figures(run: Run) -> dict[str, list[Figure]]:
     """By model: a line per method through what is left without its first 1, 2, 3 … words."""
-    metrics = [m for m in run.asked["metrics"] if m.partition("(")[0] == "deletion"]
+    metrics = [m for m in run.config.metrics if m.partition("(")[0] == "deletion"]
     if not metrics:
         return {}
-    means = _means(run)
     examples = run.examples()
     found: dict[str, list[Figure]] = {}
     for model in run.models:
@@ -34,8 +33,9 @@ def deletion_figures(run: Run) -> dict[str, list[Figure]]:
         found[model] = [
             _figure(what, metric if len(metrics) > 1 else "", lines, whole[what], run)
             for metric in metrics
+            for means in [_means(run.columns(metric, model))]
             for what in _TITLES
-            if (lines := means.get((model, metric, what)))
+            if (lines := means.get(what))
         ]
     return {model: figures for model, figures in found.items() if figures}
 
@@ -44,20 +44,15 @@ Lines = Mapping[str, Mapping[int, float]]
 """By method: by number of words that are gone, the mean over texts."""
 
 
-def _means(run: Run) -> dict[tuple[str, str, str], Lines]:
-    import pyarrow.compute as pc
-
-    table = run.scores()
-    table = table.filter(pc.match_substring(table["name"], "_without_"))
-    table = table.filter(pc.invert(pc.is_nan(table["value"])))
-    keys = ["model", "metric", "explainer", "name"]
-    rows = table.group_by(keys).aggregate([("value", "mean")]).to_pylist()
-    found: dict[tuple[str, str, str], dict[str, dict[int, float]]] = defaultdict(dict)
-    for row in rows:
-        named = _COUNTED.fullmatch(row["name"])
-        if named:
-            lines = found[row["model"], row["metric"], named[1]]
-            lines.setdefault(row["explainer"], {})[int(named[2])] = row["value_mean"]
+def _means(columns: Mapping[str, Column]) -> dict[str, Lines]:
+    found: dict[str, dict[str, dict[int, float]]] = {}
+    for name, column in columns.items():
+        counted = _COUNTED.fullmatch(name)
+        for method in column.methods if counted else ():
+            values = list(column.of(method).values())
+            if counted and values:
+                lines = found.setdefault(counted[1], {})
+                lines.setdefault(method, {})[int(counted[2])] = float(np.mean(values))
     return dict(found)
 
 
@@ -65,7 +60,7 @@ def _whole(run: Run, model: str, examples: list[Example]) -> dict[str, float]:
     """What both are before any word is gone."""
     answers = run.predictions(model)
     rows = [(e, answers[e.id]) for e in examples if e.id in answers]
-    target = run.asked["target"]
+    target = run.config.target
 
     def explained(example: Example, p: FloatArray) -> float:
         if target == "predicted":
@@ -81,7 +76,6 @@ def _whole(run: Run, model: str, examples: list[Example]) -> dict[str, float]:
 def _figure(what: str, metric: str, lines: Lines, whole: float, run: Run) -> Figure:
     """Methods in the order of the run, chance as a dashed line."""
     title, y = _TITLES[what]
-    about = run.asked["explainers"]
     return Figure(
         title,
         metric,
@@ -93,7 +87,7 @@ def _figure(what: str, metric: str, lines: Lines, whole: float, run: Run) -> Fig
                 (0.0, *map(float, sorted(lines[method]))),
                 (whole, *(lines[method][k] for k in sorted(lines[method]))),
                 line=True,
-                dashed=bool(about[method].get("baseline")),
+                dashed=method in run.config.baselines,
             )
             for method in run.explainers
             if method in lines

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -247,8 +247,8 @@ def health(run: Run, model: str) -> Health:
     blank = run.summaries().get(model, {}).get("", {}).get("blank", {})
     if None in [blank.get(name) for name in ("moved", "probability", "changed")]:
         blank = {}
-    blanks = run.model_scores(model, "blank", "label")
-    unread = run.asked["models"][model].get("unread", {})
+    blanks = run.columns("blank", model).get("label")
+    unread = run.config.models[model].unread
     found = Health(
         model=model,
         texts=len(ids),
@@ -256,13 +256,11 @@ def health(run: Run, model: str) -> Health:
         blank_probability=blank.get("probability"),
         blank_changed=blank.get("changed"),
         restless=_restless(run, model, list(gold_of), answers),
-        length_auc=length_auc(run.lengths(), dict(zip(ids, said.tolist(), strict=True))),
+        length_auc=length_auc(_lengths(run), dict(zip(ids, said.tolist(), strict=True))),
         rare=_rare(said, labels),
         unread_texts=int(unread.get("texts", 0)),
         unread_words=int(unread.get("words", 0)),
-        blank_label=labels[int(np.bincount(blanks.astype(np.int64)).argmax())]
-        if len(blanks)
-        else "",
+        blank_label="" if blanks is None else labels[_commonest(blanks.of("").values())],
     )
     if not len(ids):
         return found
@@ -305,9 +303,18 @@ def judged(
     )
 
 
+def _lengths(run: Run) -> dict[str, tuple[int, int]]:
+    """Each text's words and characters."""
+    return {name: (one.n_features, len(str(one))) for name, one in run.inputs.items()}
+
+
+def _commonest(labels: Iterable[float]) -> int:
+    return int(np.bincount(np.array(list(labels), dtype=np.int64)).argmax())
+
+
 def _restless(run: Run, model: str, ids: Sequence[str], answers: Mapping[str, FloatArray]) -> float:
     """The largest difference between two answers to one text: a few were asked at the start."""
-    before = run.asked["models"][model].get("answers", [])
+    before = run.config.models[model].answers
     step = max(1, len(ids) // len(before)) if before else 1
     again = [answers.get(name) for name in ids[::step][: len(before)]]
     return max(

@@ -18,7 +18,7 @@ from .run import Run
 from .verdicts import Verdict
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Side:
     """One text of a pair with its explanation."""
 
@@ -43,7 +43,7 @@ class Side:
         return tuple(self.input.words[i] for i in self.top)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Pair:
     """A text and its twin, and what changed from one to the other."""
 
@@ -128,11 +128,8 @@ def pairs_of(run: Run, model: str, method: str, *, measure: Consistency | None =
         if name not in known:
             raise PluginError(f"no {kind} {name!r} in {run.folder}: {nearest(name, known)}")
     examples = {e.id: e for e in run.examples()}
-    data = Dataset(run.asked["dataset"]["name"], run.labels, tuple(examples.values()))
-    found = {
-        i: Attribution(examples[i].input, row["target"], row["scores"], method=method)
-        for i, row in run.attributions(model, method).items()
-    }
+    data = Dataset(run.config.dataset.name, run.labels, tuple(examples.values()))
+    found = run.attributions(model, method)
     answers = run.predictions(model)
     missing = [e.id for pair in data.pairs for e in pair if e.id not in found]
     if missing:
@@ -146,10 +143,10 @@ def pairs_of(run: Run, model: str, method: str, *, measure: Consistency | None =
 def telling_method(run: Run, model: str, said: Sequence[Verdict]) -> str:
     """The method to show pairs by where nobody chose one: what the run's verdicts recommend first,
     or else the first that looks at the model at all."""
-    unable = {s["explainer"] for s in run.asked["skipped"] if s["model"] == model}
+    unable = {s.explainer for s in run.config.skipped if s.model == model}
     able = [e for e in run.explainers if e not in unable]
     advised = [v.use for v in said]
-    informed = [e for e in able if not run.asked["explainers"][e].get("baseline")]
+    informed = [e for e in able if e not in run.config.baselines]
     return next(name for name in (*advised, *informed, *able) if name in able)
 
 
@@ -172,29 +169,31 @@ def compared(
 
     def side(example: Example) -> Side:
         one = found[example.id]
+        marked = example.truths.get("rationale", ())
         return Side(
-            example.id,
-            example.input,
-            tuple(one.scores.tolist()),
-            by.top(one),
-            tuple(
-                tuple(np.flatnonzero(mask).tolist()) for mask in example.truths.get("rationale", ())
-            ),
-            data.labels[example.label],
-            data.labels[int(np.argmax(answers[example.id]))],
-            data.labels[one.target],
+            id=example.id,
+            input=example.input,
+            scores=tuple(one.scores.tolist()),
+            top=by.top(one),
+            rationales=tuple(tuple(np.flatnonzero(mask).tolist()) for mask in marked),
+            label=data.labels[example.label],
+            answer=data.labels[int(np.argmax(answers[example.id]))],
+            explained=data.labels[one.target],
         )
 
     pairs = []
     for original, twin in data.pairs:
         one, other = side(original), side(twin)
         explained = found[original.id], found[twin.id]
+        entered, left, shared = moved(one.top_words, other.top_words)
         pair = Pair(
-            one,
-            other,
-            twin.facts.get("adv_type", ""),
-            by.compared(*explained)["map"] if by.asks(original, twin) else float("nan"),
-            *moved(one.top_words, other.top_words),
+            original=one,
+            twin=other,
+            attack=twin.facts.get("adv_type", ""),
+            map=by.compared(*explained)["map"] if by.asks(original, twin) else float("nan"),
+            entered=entered,
+            left=left,
+            shared=shared,
         )
         if pair.turned:
             new = np.flatnonzero(changed_words(original.input.words, twin.input.words))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..changes._attack import PATTERN
+from ..core.changes import PATTERN
 from ..core.errors import DataError, RunError
 from ..core.examples import Dataset, Example
 from ..core.files import write_json
@@ -37,12 +37,12 @@ class GroupAccuracy:
     def accuracy(self) -> float:
         return self.correct / self.total if self.total else float("nan")
 
-    def told(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """What a file keeps of it; what is not defined is None."""
         return {**asdict(self), "accuracy": self.accuracy if self.total else None}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Robustness:
     """A model's accuracy on originals and twins, by type, and whether twins are harder for it."""
 
@@ -81,13 +81,13 @@ class Robustness:
     def pairs(self) -> int:
         return self.both + self.lost + self.gained + self.neither
 
-    def told(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """What a file keeps of it."""
         return {
-            **{k: getattr(self, k).told() for k in ("originals", "twins", "all")},
-            "by_sentiment": [s.told() for s in self.by_sentiment],
-            "by_attack": [s.told() for s in self.by_attack],
-            "by_pattern": [s.told() for s in self.by_pattern],
+            **{k: getattr(self, k).to_dict() for k in ("originals", "twins", "all")},
+            "by_sentiment": [s.to_dict() for s in self.by_sentiment],
+            "by_attack": [s.to_dict() for s in self.by_attack],
+            "by_pattern": [s.to_dict() for s in self.by_pattern],
             "micro_accuracy": self.micro_accuracy if self.by_attack else None,
             **{k: getattr(self, k) for k in ("pairs", "both", "lost", "gained", "neither", "p")},
         }
@@ -113,18 +113,19 @@ def robustness(data: Dataset, answers: FloatArray) -> Robustness:
     twin = np.array([is_twin(e) for e in data], dtype=np.bool_)
     everything = np.ones(len(data), dtype=np.bool_)
     sides = [(bool(right[place[o.id]]), bool(right[place[t.id]])) for o, t in data.pairs]
+    by_pattern = np.array([PATTERN in e.facts for e in data], dtype=np.bool_)
     return Robustness(
-        share_of("originals", data, right, ~twin),
-        share_of("twins", data, right, twin),
-        share_of("all", data, right, everything),
-        _by("sentiment_type", data, right, everything),
-        _by("adv_type", data, right, twin),
-        sides.count((True, True)),
-        sides.count((True, False)),
-        sides.count((False, True)),
-        sides.count((False, False)),
-        paired_p([o.id for o, _ in data.pairs], sides),
-        _by(PATTERN, data, right, np.array([PATTERN in e.facts for e in data], dtype=np.bool_)),
+        originals=group_accuracy("originals", data, right, ~twin),
+        twins=group_accuracy("twins", data, right, twin),
+        all=group_accuracy("all", data, right, everything),
+        by_sentiment=_by("sentiment_type", data, right, everything),
+        by_attack=_by("adv_type", data, right, twin),
+        both=sides.count((True, True)),
+        lost=sides.count((True, False)),
+        gained=sides.count((False, True)),
+        neither=sides.count((False, False)),
+        p=paired_p([o.id for o, _ in data.pairs], sides),
+        by_pattern=_by(PATTERN, data, right, by_pattern),
     )
 
 
@@ -138,14 +139,13 @@ def robustness_of(run: Run, model: str) -> Robustness:
             f"{run.folder} holds no answer of {model} to {missing[0]!r} and {len(missing) - 1} "
             "others. Give the same command again"
         )
-    data = Dataset(run.asked["dataset"]["name"], run.labels, tuple(examples))
+    data = Dataset(run.config.dataset.name, run.labels, tuple(examples))
     return robustness(data, np.array([answers[e.id] for e in examples]))
 
 
 def write_robustness(found: Mapping[str, Robustness], path: Path) -> None:
     """What was found on each model, for programs."""
-    content = {model: one.told() for model, one in found.items()}
-    write_json(path, content)
+    write_json(path, {model: one.to_dict() for model, one in found.items()})
 
 
 def is_twin(example: Example) -> bool:
@@ -155,10 +155,10 @@ def is_twin(example: Example) -> bool:
 def _by(fact: str, data: Dataset, right: BoolArray, some: BoolArray) -> tuple[GroupAccuracy, ...]:
     kinds = np.array([e.facts.get(fact) or UNTYPED for e in data], dtype=object)
     names = sorted(set(kinds[some]), key=lambda name: (name == UNTYPED, name))
-    return tuple(share_of(name, data, right, some & (kinds == name)) for name in names)
+    return tuple(group_accuracy(name, data, right, some & (kinds == name)) for name in names)
 
 
-def share_of(name: str, data: Dataset, right: BoolArray, some: BoolArray) -> GroupAccuracy:
+def group_accuracy(name: str, data: Dataset, right: BoolArray, some: BoolArray) -> GroupAccuracy:
     places = np.flatnonzero(some)
     groups = [data.examples[i].family for i in places]
     limits = share_interval(right[places].astype(np.float64), groups)

@@ -2,110 +2,58 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import json
 import re
-import warnings
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core.attributions import Attribution, Fragment
-from ..core.errors import RunError
+from ..core.attributions import Attribution
+from ..core.errors import PluginError, RunError
 from ..core.examples import Dataset, Example
-from ..core.files import FolderKind, check_file, read_json, remove_own, written_whole
-from ..core.inputs import BoolArray, FloatArray, Text
-from ..core.limits import BYTES
-from ..core.metrics import Row
+from ..core.files import FolderKind, read_json, reading, remove_own, write_json
+from ..core.inputs import FloatArray, Input
+from ..core.metrics import Quantity, Row
+from ..core.plugins import nearest
 from ..core.schema import check_schema
+from .columns import WHERE, Column, best_of
+from .config import (
+    FILE,
+    BudgetPlan,
+    Partial,
+    RunConfig,
+    RunMetadata,
+    read_config,
+    resumed,
+    versions,
+    write_config,
+)
+from .parts import (
+    PART,
+    SCORED,
+    attribution_columns,
+    attributions_in,
+    complete_part,
+    damaged,
+    example_columns,
+    examples_in,
+    number_lists,
+    predictions_in,
+    read_table,
+    scores_in,
+    write_table,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FORMAT = 1
-AUDIT = FolderKind("an audit", "run.json")
-
-_PART = r"\d{5}\.parquet"
-"""Names of parts: nothing else of a run is ever removed."""
-
-_QUANTITY = {
-    "about?": str,
-    "better?": str,
-    "headline?": bool,
-    "share?": bool,
-    "bounds?": list | None,
-    "searched?": bool,
-}
-_NAMES = {"*": str}
-_FORM = {
-    "asked": {
-        "dataset": {
-            "name": str,
-            "fingerprint": str,
-            "size": int,
-            "labels": [str],
-            "truth_kinds?": [str],
-        },
-        "models": {
-            "*": {
-                "identity": str,
-                "labels?": [str],
-                "abilities?": [str],
-                "about?": str,
-                "answers?": [[float]],
-                "unread?": {"*": int},
-            }
-        },
-        "explainers": {
-            "*": {
-                "settings": dict,
-                "baseline?": bool,
-                "ceiling?": bool,
-                "about?": str,
-                "needs?": str,
-                "code?": str,
-            }
-        },
-        "metrics": {
-            "*": {
-                "settings": dict,
-                "purpose": str,
-                "about?": str,
-                "of_model": bool,
-                "quality?": str,
-                "code?": str,
-                "quantities": {"*": _QUANTITY},
-            }
-        },
-        "skipped": [{"model": str, "explainer": str, "why": str}],
-        "ceilings?": [str],
-        "sources?": _NAMES,
-        "command?": str,
-        "reliance?": {"*": {"forced": bool, "sentence": str}},
-        "train?": {"*": {"name": str, "size": int, "fingerprint": str}},
-        "seed": int,
-        "batch_size": int,
-        "target": str | int,
-        "plan?": dict | None,
-    },
-    "made": {
-        "created": str,
-        "versions": {"veracity": str, "*": str},
-        "resumed?": [{"sentence": str, "versions": dict}],
-        "partial?": {"texts": int, "of": int, "why": str, "batches": [int]},
-    },
-}
-_PLAN = {"sentence": str, "budget": int, "texts": int, "questions": int | None, "whole": str}
-"""What `run.json` holds: such folders are passed on, and people edit them."""
-
-
-SCORED = ["dataset", "model", "explainer", "metric", "example", "name", "value"]
-"""The columns of a part of scores."""
+AUDIT = FolderKind("an audit", FILE)
+SUMMARIES = "summaries.json"
+STANDINGS = "standings.json"
 
 
 def slug(text: str) -> str:
@@ -129,58 +77,40 @@ class Cost:
 
 @dataclass(frozen=True)
 class Run:
-    """The folder of one audit. `asked` identifies it; parts fill it."""
+    """The folder of one audit. `config` identifies it; parts fill it."""
 
     folder: Path
-    asked: Mapping[str, Any]
-    made: Mapping[str, Any]
+    config: RunConfig
+    metadata: RunMetadata
+    draw: str = ""
+    """The folder of explanations and scores of another draw, inside that of the run."""
 
     # ---- opening ----------------------------------------------------------------------------
 
     @classmethod
     def start(
-        cls, folder: Path, asked: Mapping[str, Any], data: Dataset, *, redo: Collection[str] = ()
+        cls, folder: Path, config: RunConfig, data: Dataset, *, redo: Collection[str] = ()
     ) -> Run:
         """A new run, or the one already in this folder if the same was asked of it, without what it
         holds of the methods to be done anew."""
-        if (folder / "run.json").exists():
-            return cls._resume(folder, asked, data, redo)
-        run = cls(folder, asked, {"created": timestamp(), "versions": versions()})
-        run._write_examples(data)
-        run._write_json()
+        if (folder / FILE).exists():
+            return cls._resume(folder, config, data, set(redo))
+        run = cls(folder, config, RunMetadata.now())
+        write_table(run._examples_part, example_columns(data))
+        run._write_config()
         return run
 
     @classmethod
-    def _resume(
-        cls, folder: Path, asked: Mapping[str, Any], data: Dataset, redo: Collection[str]
-    ) -> Run:
+    def _resume(cls, folder: Path, config: RunConfig, data: Dataset, redo: set[str]) -> Run:
         before = cls.open(folder)
-        now = json.loads(json.dumps(asked))
-        if _chosen_anew(before.asked, now):
-            before._check_replacement(now.get("plan"))
+        if before.config.is_chosen_anew(config):
+            before._check_replacement(config.plan)
             # all that was answered is kept elsewhere: nothing is asked twice
             before._clear()
-            return cls.start(folder, asked, data)
-        changed = [
-            k for k in ("dataset", "seed", "batch_size", "target") if before.asked[k] != now[k]
-        ]
-        same_texts = before.asked["dataset"] == now["dataset"]
-        if not _same_models(before.asked["models"], now["models"], answers=same_texts):
-            changed.append("model")
-        learnt, learns = before.asked.get("train", {}), now.get("train", {})
-        if any(
-            learnt[m]["fingerprint"] != learns[m]["fingerprint"] for m in learnt.keys() & learns
-        ):
-            changed.append("training data")
-        for kind in ("explainers", "metrics"):
-            changed += [
-                f"version of {spec}"
-                for spec, about in now[kind].items()
-                if spec not in redo
-                if about.get("code") != before.asked[kind].get(spec, about).get("code")
-            ]
+            return cls.start(folder, config, data)
+        changed = before.config.changed(config, redo)
         if changed:
-            edited = [c for c in changed if c.removeprefix("version of ") in now["explainers"]]
+            edited = [c for c in changed if c.removeprefix("version of ") in config.explainers]
             anew = "; a method whose file was edited is done anew with --redo METHOD (redo=…)"
             anew = anew if len(edited) == len(changed) else ""
             raise RunError(
@@ -192,11 +122,11 @@ class Run:
             before._forget(spec)
             before.second_draw._forget(spec)
         # what methods learnt from is kept while their parts are, whatever is asked now
-        made = resumed(before.made, folder)
-        run = cls(folder, {**asked, "train": {**learnt, **learns}}, made)
-        if not is_complete(folder / "examples.parquet", [e.id for e in data]):
-            run._write_examples(data)
-        run._write_json()
+        learnt = {**before.config.train, **config.train}
+        run = cls(folder, replace(config, train=learnt), resumed(before.metadata, folder))
+        if complete_part(run._examples_part, [e.id for e in data]) is None:
+            write_table(run._examples_part, example_columns(data))
+        run._write_config()
         return run
 
     def _forget(self, explainer: str) -> None:
@@ -205,301 +135,222 @@ class Run:
             attributed = self.attribution_part(model, explainer, 0).parent
             scored = self.score_part(model, explainer, "any", 0).parents[1]
             for folder in (attributed, scored):
-                remove_own(folder, _PART)
+                remove_own(folder, PART)
 
     @classmethod
     def open(cls, folder: str | Path) -> Run:
         """A run that was written before."""
-        path = Path(folder) / "run.json"
-        try:
-            content = read_json(path)
-            if content["format"] != FORMAT:
-                raise RunError(
-                    f"{path} has format {content['format']!r:.20}; this version reads {FORMAT}. "
-                    "Install the version of veracity that wrote it"
-                )
-            check_schema(content, _FORM)
-            if content["asked"].get("plan"):
-                check_schema(content["asked"]["plan"], _PLAN, "plan")
-            return cls(Path(folder), content["asked"], content["made"])
-        except FileNotFoundError:
-            raise RunError(
-                f"expected a run with a run.json in {folder}; there is none. "
-                "Make one with `veracity audit --out FOLDER`"
-            ) from None
-        except OSError as error:
-            raise RunError(f"{path} cannot be read ({error.strerror}). Restore it") from None
-        except (ValueError, KeyError, TypeError) as error:
-            raise RunError(f"{path} is damaged ({error}). Restore it, or run again") from None
+        return cls(Path(folder), *read_config(Path(folder)))
 
-    def _check_replacement(self, plan: Mapping[str, Any] | None) -> None:
+    def _check_replacement(self, plan: BudgetPlan | None) -> None:
         """A finished run is not given up for one that a lower budget makes."""
-        old = self.asked["plan"]
-        finished = (self.folder / "summaries.json").exists()
-        if plan and finished and plan["budget"] < old["budget"]:
+        old = self.config.plan
+        finished = (self.folder / SUMMARIES).exists()
+        if plan and old and finished and plan.budget < old.budget:
             raise RunError(
-                f"{self.folder} holds a finished run on {old['texts']:,} texts with a budget of "
-                f"{old['budget']:,} questions; one of {plan['budget']:,} holds less "
-                f"({plan['texts']:,} texts). Leave the budget as it was, or choose another folder; "
+                f"{self.folder} holds a finished run on {old.texts:,} texts with a budget of "
+                f"{old.budget:,} questions; one of {plan.budget:,} holds less "
+                f"({plan.texts:,} texts). Leave the budget as it was, or choose another folder; "
                 "nothing was changed"
             )
 
     def _clear(self) -> None:
-        (self.folder / "run.json").unlink()
+        (self.folder / FILE).unlink()
         for kind in ("predictions", "attributions", "scores", "second_draw"):
-            remove_own(self.folder / kind, _PART)
-        (self.folder / "summaries.json").unlink(missing_ok=True)
+            remove_own(self.folder / kind, PART)
+        for name in (SUMMARIES, STANDINGS):
+            (self.folder / name).unlink(missing_ok=True)
 
     @property
-    def partial(self) -> Mapping[str, Any] | None:
-        """Where a budget ended the audit: `texts` of so many (`of`) went through all methods, and
-        only these are read; `why` says what to do."""
-        found: Mapping[str, Any] | None = self.made.get("partial")
-        return found
+    def partial(self) -> Partial | None:
+        """Where a budget ended the audit."""
+        return self.metadata.partial
 
-    def marked(self, partial: Mapping[str, Any] | None) -> Run:
+    def with_partial(self, partial: Partial | None) -> Run:
         """This run as partial, or as whole."""
         if partial == self.partial:
             return self
-        rest = {k: v for k, v in self.made.items() if k != "partial"}
-        run = replace(self, made={**rest, "partial": partial} if partial else rest)
-        run._write_json()
+        run = replace(self, metadata=replace(self.metadata, partial=partial))
+        run._write_config()
         return run
+
+    def _write_config(self) -> None:
+        write_config(self.folder, self.config, self.metadata)
+
+    # ---- places -----------------------------------------------------------------------------
+
+    def _part(self, kind: str, *keys: str | int) -> Path:
+        *folders, last = [f"{k:05d}" if isinstance(k, int) else slug(k) for k in keys]
+        return self.folder.joinpath(kind, *folders, f"{last}.parquet")
 
     def _parts(self, first: Path) -> list[Path]:
         """All parts that belong to the same as the first one, without what is not finished."""
         paths = sorted(first.parent.glob("*.parquet"))
         if self.partial is None:
             return paths
-        finished = {f"{batch:05d}" for batch in self.partial["batches"]}
+        finished = {f"{batch:05d}" for batch in self.partial.batches}
         return [path for path in paths if path.stem in finished]
-
-    def _write_json(self) -> None:
-        content = {"format": FORMAT, "asked": self.asked, "made": self.made}
-        with written_whole(self.folder / "run.json") as file:
-            file.write(json.dumps(content, indent=1, ensure_ascii=False).encode())
-
-    # ---- writing ----------------------------------------------------------------------------
-
-    def _part(self, kind: str, *keys: str | int) -> Path:
-        *folders, last = [f"{k:05d}" if isinstance(k, int) else slug(k) for k in keys]
-        return self.folder.joinpath(kind, *folders, f"{last}.parquet")
 
     @property
     def second_draw(self) -> Run:
         """Part of the texts, explained with other random numbers by methods that draw."""
-        return replace(self, folder=self.folder / "second_draw")
+        return replace(self, draw="second_draw")
+
+    @property
+    def _examples_part(self) -> Path:
+        return self.folder / "examples.parquet"
 
     def prediction_part(self, model: str, batch: int) -> Path:
         return self._part("predictions", model, batch)
 
     def attribution_part(self, model: str, explainer: str, batch: int) -> Path:
-        return self._part("attributions", model, explainer, batch)
+        return self._part(f"{self.draw}/attributions".lstrip("/"), model, explainer, batch)
 
     def score_part(self, model: str, explainer: str, metric: str, batch: int) -> Path:
-        return self._part("scores", model, explainer, metric, batch)
+        return self._part(f"{self.draw}/scores".lstrip("/"), model, explainer, metric, batch)
 
-    def _write_examples(self, data: Dataset) -> None:
-        import pyarrow as pa
+    def score_parts(self, *, ceilings: bool = False) -> list[Path]:
+        """All scores of what was asked; those of searches only where wanted."""
+        methods = (*self.explainers, *(self.config.ceilings if ceilings else ()), "")
+        found = [
+            path
+            for model in self.models
+            for explainer in methods
+            for metric in self.config.metrics
+            for path in self._parts(self.score_part(model, explainer, metric, 0))
+        ]
+        relied = self.config.reliance.values()
+        # where nothing could be held against the methods, nothing was scored
+        if not found and (not relied or any(r.forced for r in relied)):
+            raise RunError(f"{self.folder} holds no scores yet. Give the audit command again")
+        return found
 
-        write_table(
-            self.folder / "examples.parquet",
-            {
-                "example": [e.id for e in data],
-                "text": [_clean(e.input.text) for e in data],
-                "starts": [[s for s, _ in e.input.spans] for e in data],
-                "ends": [[t for _, t in e.input.spans] for e in data],
-                "label": [e.label for e in data],
-                "facts": [json.dumps(dict(e.facts)) for e in data],
-                "truths": [_places(e.truths) for e in data],
-                "partner": pa.array([e.partner for e in data], type=pa.string()),
-            },
-        )
+    def scores_fingerprint(self) -> str:
+        """Another whenever a score, or what scores are compared by, may be another."""
+        names = [*self.config.metrics, *self.explainers, *self.config.ceilings]
+        digest = hashlib.sha256(f"{versions().get('veracity')} {names} {self.partial}".encode())
+        for path in (self._examples_part, *self.score_parts(ceilings=True)):
+            file = path.stat() if path.exists() else None
+            known = (path.relative_to(self.folder), file and (file.st_size, file.st_mtime_ns))
+            digest.update(str(known).encode())
+        return digest.hexdigest()
+
+    # ---- writing ----------------------------------------------------------------------------
 
     def write_predictions(
-        self, path: Path, examples: Sequence[Example], probabilities: FloatArray
+        self, model: str, batch: int, examples: Sequence[Example], probabilities: FloatArray
     ) -> None:
-        write_table(path, {"example": [e.id for e in examples], "probabilities": probabilities})
+        columns = {
+            "example": [e.id for e in examples],
+            "probabilities": number_lists([*probabilities]),
+        }
+        write_table(self.prediction_part(model, batch), columns)
 
     def write_attributions(
         self,
-        path: Path,
         model: str,
         explainer: str,
-        found: Sequence[tuple[Example, Attribution]],
-        cost: tuple[float, float],
+        batch: int,
+        found: Sequence[tuple[Example[Any], Attribution[Any]]],
+        *,
+        seconds: float,
+        questions: float,
     ) -> None:
-        """Seconds and questions are shared out evenly over the batch that they were spent on."""
-        import pyarrow as pa
-
-        n = len(found)
-        seconds, questions = cost
-        piece = [
-            ("positions", pa.list_(pa.int64())),
-            ("score", pa.float64()),
-            ("kind", pa.string()),
-        ]
-        own = [None if a.fragments is None else list(map(asdict, a.fragments)) for _, a in found]
-        write_table(
-            path,
-            {
-                "model": [model] * n,
-                "explainer": [explainer] * n,
-                "example": [e.id for e, _ in found],
-                "target": [a.target for _, a in found],
-                "scores": [a.scores for _, a in found],
-                "level": [a.level for _, a in found],
-                # typed, since parts without a single fragment must have the same columns
-                "fragments": pa.array(own, type=pa.list_(pa.struct(piece))),
-                "base_value": [float(a.base_value) for _, a in found],
-                "output_value": [float(a.output_value) for _, a in found],
-                "notes": [json.dumps({k: float(v) for k, v in a.notes.items()}) for _, a in found],
-                "seconds": [seconds / n] * n,
-                "questions": [questions / n] * n,
-            },
+        columns = attribution_columns(
+            found, seconds=seconds, questions=questions, model=model, explainer=explainer
         )
+        write_table(self.attribution_part(model, explainer, batch), columns)
 
     def write_scores(
-        self,
-        path: Path,
-        model: str,
-        explainer: str,
-        metric: str,
-        rows: Sequence[tuple[str, Row]],
+        self, model: str, explainer: str, metric: str, batch: int, rows: Sequence[tuple[str, Row]]
     ) -> None:
         """Long form: one line per example and quantity."""
         flat = [(example, name, float(v)) for example, row in rows for name, v in row.items()]
-        n = len(flat)
-        write_table(
-            path,
-            {
-                "dataset": [str(self.asked["dataset"]["name"])] * n,
-                "model": [model] * n,
-                "explainer": [explainer] * n,
-                "metric": [metric] * n,
-                "example": [example for example, _, _ in flat],
-                "name": [name for _, name, _ in flat],
-                "value": [value for _, _, value in flat],
-            },
-        )
+        own = (self.config.dataset.name, model, explainer, metric)
+        lines = [(*own, *line) for line in flat]
+        columns = {name: [line[i] for line in lines] for i, name in enumerate(SCORED)}
+        write_table(self.score_part(model, explainer, metric, batch), columns)
 
     def write_summaries(self, summaries: Mapping[str, Any]) -> None:
         """Aggregates that are not means, such as pooled F1: {model: {explainer: {metric: row}}}."""
-        with written_whole(self.folder / "summaries.json") as file:
-            file.write(json.dumps(summaries, indent=1).encode())
+        write_json(self.folder / SUMMARIES, summaries)
 
     # ---- reading ----------------------------------------------------------------------------
 
     @property
     def models(self) -> tuple[str, ...]:
-        return tuple(self.asked["models"])
+        return tuple(self.config.models)
 
     @property
     def explainers(self) -> tuple[str, ...]:
-        return tuple(self.asked["explainers"])
-
-    @property
-    def ceilings(self) -> tuple[str, ...]:
-        """The searches that show what is possible; older runs hold none."""
-        return tuple(self.asked.get("ceilings", ()))
+        return tuple(self.config.explainers)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        return tuple(self.asked["dataset"]["labels"])
+        return self.config.dataset.labels
 
-    def examples(self) -> list[Example]:
+    def examples(self) -> list[Example[Any]]:
         """The examples as they were read; older runs hold neither truth masks nor partners."""
-        return [
-            Example(
-                r["example"],
-                Text(r["text"], tuple(zip(r["starts"], r["ends"], strict=True))),
-                r["label"],
-                truths=_masks(r.get("truths") or "{}", len(r["starts"])),
-                partner=r.get("partner"),
-                facts=json.loads(r["facts"]),
-            )
-            for r in read_table(self.folder / "examples.parquet").to_pylist()
-        ]
+        try:
+            return examples_in(read_table(self._examples_part), self.config.dataset.kind)
+        except (ValueError, KeyError, TypeError) as error:
+            raise damaged(self._examples_part, error) from None
+
+    @cached_property
+    def inputs(self) -> dict[str, Input]:
+        """By example, what the models read."""
+        return {e.id: e.input for e in self.examples()}
 
     def families(self) -> dict[str, str]:
         """Each example's original, or itself: what comparisons draw whole. Without the texts."""
-        table = read_table(self.folder / "examples.parquet")
+        table = read_table(self._examples_part)
         names = table["example"].to_pylist()
         known = "partner" in table.column_names
         partners = table["partner"].to_pylist() if known else [None] * len(names)
         return {name: partner or name for name, partner in zip(names, partners, strict=True)}
 
-    def lengths(self) -> dict[str, tuple[int, int]]:
-        """Each example's words and characters."""
-        table = read_table(self.folder / "examples.parquet", ["example", "starts", "text"])
-        rows = zip(*(table[name].to_pylist() for name in table.column_names), strict=True)
-        return {name: (len(starts), len(text)) for name, starts, text in rows}
-
-    def median_words(self) -> float:
-        """How many words texts have, half of them fewer."""
-        starts = read_table(self.folder / "examples.parquet", ["starts"])["starts"].to_pylist()
-        return float(np.median([len(s) for s in starts])) if starts else 0.0
-
     def gold(self) -> dict[str, int]:
         """Each example's label, without the texts."""
-        table = read_table(self.folder / "examples.parquet", ["example", "label"]).to_pydict()
+        table = read_table(self._examples_part, ["example", "label"]).to_pydict()
         return dict(zip(table["example"], table["label"], strict=True))
-
-    def model_scores(self, model: str, metric: str, name: str) -> FloatArray:
-        """One quantity of a test of the model itself; empty where it was not made."""
-        folder = self.score_part(model, "", metric, 0).parent
-        found = [
-            value
-            for path in sorted(folder.glob("*.parquet"))
-            for _, value in _named(read_table(path, ["name", "value"]), name)
-        ]
-        return np.array(found, dtype=np.float64)
-
-    def values(self, model: str, explainer: str, metric: str, name: str) -> dict[str, float]:
-        """One quantity of one method by example, where it is defined."""
-        found: dict[str, float] = {}
-        for path in self._parts(self.score_part(model, explainer, metric, 0)):
-            rows = read_table(path, ["example", "name", "value"]).to_pydict()
-            for example, quantity, value in zip(*rows.values(), strict=True):
-                if quantity == name and not np.isnan(value):
-                    found[example] = value
-        return found
 
     def predictions(self, model: str) -> dict[str, FloatArray]:
         """Class probabilities by example, labels in the dataset's order."""
         return {
-            r["example"]: np.array(r["probabilities"])
+            example: row
             for path in self._parts(self.prediction_part(model, 0))
-            for r in read_table(path).to_pylist()
+            for example, row in predictions_in(read_table(path)).items()
         }
 
-    def attributions(self, model: str, explainer: str) -> dict[str, dict[str, Any]]:
-        """Stored attributions by example, as `read_attributions` gives them."""
-        return {
-            example: row
-            for path in self._parts(self.attribution_part(model, explainer, 0))
-            for example, row in read_attributions(path).items()
-        }
+    def stored_attributions(
+        self, model: str, explainer: str, batch: int, inputs: Mapping[str, Input]
+    ) -> list[Attribution[Any]] | None:
+        """One part's, of these inputs; None where it must be computed anew."""
+        path = self.attribution_part(model, explainer, batch)
+        table = complete_part(path, list(inputs), model=model, explainer=explainer)
+        try:
+            return None if table is None else list(attributions_in(table, inputs).values())
+        except (ValueError, KeyError, TypeError):
+            return None
+
+    def attributions(self, model: str, explainer: str) -> dict[str, Attribution[Any]]:
+        """What a method said of a model's answers, by example."""
+        found: dict[str, Attribution[Any]] = {}
+        for path in self._parts(self.attribution_part(model, explainer, 0)):
+            try:
+                found |= attributions_in(read_table(path), self.inputs)
+            except (ValueError, KeyError, TypeError) as error:
+                raise damaged(path, error) from None
+        return found
 
     def scores(self, *, ceilings: bool = False) -> pa.Table:
         """All scores of what was asked, in long form; those of searches only where wanted."""
         import pyarrow as pa
 
-        firsts = [
-            self.score_part(model, explainer, metric, 0)
-            for model in self.models
-            for explainer in (*self.explainers, *(self.ceilings if ceilings else ()), "")
-            for metric in self.asked["metrics"]
-        ]
-        parts = [read_table(path, SCORED) for first in firsts for path in self._parts(first)]
-        relied = self.asked.get("reliance", {}).values()
-        if not parts and relied and not any(r["forced"] for r in relied):
-            # nothing could be held against the methods, so nothing was scored
-            names = ("dataset", "model", "explainer", "metric", "example", "name")
-            empty = {name: pa.array([], pa.string()) for name in names}
-            return pa.table({**empty, "value": pa.array([], pa.float64())})
+        parts = [read_table(path, SCORED) for path in self.score_parts(ceilings=ceilings)]
         if not parts:
-            raise RunError(f"{self.folder} holds no scores yet. Give the audit command again")
+            empty = {name: pa.array([], pa.string()) for name in SCORED}
+            return pa.table({**empty, "value": pa.array([], pa.float64())})
         try:
             return pa.concat_tables(parts)
         except pa.ArrowException as error:
@@ -507,6 +358,85 @@ class Run:
                 f"the scores in {self.folder} are of different kinds ({str(error)[:80]}). Give the "
                 "audit command again: it computes damaged parts anew"
             ) from None
+
+    def rows(self, model: str, explainer: str, metric: str) -> dict[str, dict[str, float]]:
+        """All quantities of one test of one method by example; of a test of the model, of none."""
+        found: dict[str, dict[str, float]] = {}
+        for path in self._parts(self.score_part(model, explainer, metric, 0)):
+            for example, name, value in scores_in(path):
+                found.setdefault(example, {})[name] = value
+        return found
+
+    def columns(self, metric: str, model: str) -> dict[str, Column]:
+        """All that one test measured of one model, by quantity; of a test of the model itself, with
+        one method without a name."""
+        about = self.config.metrics.get(metric)
+        if about is None:
+            return {}
+        methods = ("",) if about.of_model else (*self.explainers, *self.config.ceilings)
+        rows = {method: self.rows(model, method, metric) for method in methods}
+        place, families = self._axes[model]
+        if not {*place} >= {example for found in rows.values() for example in found}:
+            raise RunError(
+                f"{self.folder} holds scores of texts that {model} did not answer. Give the audit "
+                "command again"
+            )
+        by_name: dict[str, dict[str, FloatArray]] = {}
+        for method, found in rows.items():
+            for example, row in found.items():
+                for name, value in row.items():
+                    of_name = by_name.setdefault(name, {})
+                    if method not in of_name:
+                        of_name[method] = np.full(len(place), np.nan)
+                    of_name[method][place[example]] = value
+        columns = {}
+        for name, of_name in by_name.items():
+            own = [m for m in of_name if m not in self.config.ceilings]
+            searches = [of_name[m] for m in of_name if m in self.config.ceilings]
+            if not own:
+                continue
+            values = np.stack([of_name[m] for m in own], axis=1)
+            quantity = about.quantities.get(name, Quantity(""))
+            columns[name] = Column(
+                model=model,
+                metric=metric,
+                name=name,
+                quantity=quantity,
+                purpose=about.purpose,
+                methods=own,
+                examples=list(place),
+                values=values,
+                families=families,
+                ceiling=best_of(quantity, values, searches),
+                where=WHERE.get(about.settings.get("hiding", ""), ""),
+                quality=about.quality,
+            )
+        return columns
+
+    def column(self, metric: str, quantity: str, model: str = "") -> Column:
+        """One quantity of a model, which need not be named where there is but one."""
+        of = model or self.models[0]
+        if (not model and len(self.models) > 1) or of not in self.models:
+            raise PluginError(f"no model {model!r} in {self.folder}: {nearest(of, self.models)}")
+        if metric not in self.config.metrics:
+            raise PluginError(
+                f"no test {metric!r} in {self.folder}: {nearest(metric, self.config.metrics)}"
+            )
+        found = self.columns(metric, of)
+        if quantity not in found:
+            raise PluginError(f"no quantity {quantity!r} of {metric}: {nearest(quantity, found)}")
+        return found[quantity]
+
+    @cached_property
+    def _axes(self) -> dict[str, tuple[dict[str, int], list[str]]]:
+        """By model: the places of the texts that it answered, and their families."""
+        family = self.families()
+        found = {}
+        for model in self.models:
+            parts = self._parts(self.prediction_part(model, 0))
+            ids = sorted({e for p in parts for e in read_table(p, ["example"])[0].to_pylist()})
+            found[model] = ({e: i for i, e in enumerate(ids)}, [family.get(e, e) for e in ids])
+        return found
 
     def costs(self) -> list[Cost]:
         """Seconds and model questions per model and method."""
@@ -530,14 +460,10 @@ class Run:
     def summaries(self) -> dict[str, Any]:
         """What `write_summaries` wrote, with labels by name in what is about models; nothing when
         the run has not finished."""
-        path = self.folder / "summaries.json"
-        try:
+        path = self.folder / SUMMARIES
+        with reading(path, remedy="Give the audit command again: it writes it anew"):
             found: dict[str, Any] = read_json(path) if path.exists() else {}
             check_schema(found, {"*": {"*": {"*": {"*": float | int | None}}}})
-        except (OSError, ValueError) as error:
-            raise RunError(
-                f"{path} is damaged ({error}). Give the audit command again: it writes it anew"
-            ) from None
         for by_method in found.values():
             for metric, figures in by_method.get("", {}).items():
                 named = {self._of_label(name): value for name, value in figures.items()}
@@ -551,200 +477,12 @@ class Run:
         return f"{what}_of_{self.labels[int(number)]}" if known else name
 
 
-def _named(table: pa.Table, name: str) -> list[tuple[str, float]]:
-    columns = table.to_pydict()
-    pairs = zip(columns["name"], columns["value"], strict=True)
-    return [(n, v) for n, v in pairs if n == name]
-
-
-def resumed(made: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """What is known of a run's making, with the versions that go on with it now, if others."""
-    before, now = made.get("versions", {}), versions()
-    others = [
-        f"{name} {before.get(name, '(none)')} (now {now.get(name, 'none')})"
-        for name in sorted({*before, *now})
-        if before.get(name) != now.get(name)
-    ]
-    if not others:
-        return dict(made)
-    sentence = (
-        f"{folder} was begun with {', '.join(others)}. What it holds is kept, so figures of both "
-        "may stand side by side: to compute all with the same, choose another folder"
-    )
-    warnings.warn(sentence, stacklevel=2)
-    earlier = [r for r in made.get("resumed", []) if r["versions"] != now]
-    told = {"at": timestamp(), "versions": now, "sentence": sentence}
-    return {**made, "resumed": [*earlier, told]}
-
-
 def remarks(run: Run) -> list[str]:
     """What a budget made of a run, in sentences."""
     found = []
-    if run.asked.get("plan"):
-        found.append(f"Chosen: {run.asked['plan']['sentence']}.")
+    if run.config.plan:
+        found.append(f"Chosen: {run.config.plan.sentence}.")
     if run.partial is not None:
-        of = f"{run.partial['texts']:,} of {run.partial['of']:,} texts"
-        found.append(f"Partial: all of this is told by {of}. {run.partial['why']}.")
+        of = f"{run.partial.texts:,} of {run.partial.of:,} texts"
+        found.append(f"Partial: all of this is told by {of}. {run.partial.why}.")
     return found
-
-
-def _chosen_anew(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
-    """Whether another budget chose other texts or settings of the same data."""
-    old, new = before.get("plan"), now.get("plan")
-    if not old:
-        return False
-    given = new["whole"] if new else now["dataset"]["fingerprint"]
-    keys = ("texts", "questions", "dropped")
-    return bool(old["whole"] == given) and (not new or any(old[key] != new[key] for key in keys))
-
-
-def _same_models(before: Mapping[str, Any], now: Mapping[str, Any], *, answers: bool) -> bool:
-    """The same names, identities and, to rounding, the same answers to the same texts."""
-    if before.keys() != now.keys():
-        return False
-    if not answers:
-        return all(before[m]["identity"] == now[m]["identity"] for m in now)
-    return all(
-        before[m]["identity"] == now[m]["identity"]
-        and np.shape(before[m].get("answers", [])) == np.shape(now[m].get("answers", []))
-        and np.allclose(before[m].get("answers", []), now[m].get("answers", []), atol=1e-3)
-        for m in now
-    )
-
-
-def write_table(path: Path, columns: Mapping[str, Any]) -> None:
-    """A Parquet file, whole or not at all."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    arrays = {k: list(v) if isinstance(v, np.ndarray) else v for k, v in columns.items()}
-    with written_whole(path) as file:
-        pq.write_table(pa.table(arrays), file, compression="zstd", write_page_checksum=True)
-
-
-_COLUMNS = {
-    "predictions": {"example", "probabilities"},
-    "attributions": {
-        *("model", "explainer", "example", "target", "scores"),
-        *("base_value", "output_value", "notes"),
-    },
-    "scores": {"model", "explainer", "metric", "example", "name", "value"},
-}
-"""What each kind of part holds at least."""
-
-_EXAMPLES = {"example", "text", "starts", "ends", "label", "facts"}
-_DEPTHS = (("predictions", 3), ("attributions", 4), ("scores", 5), ("scores", 4))
-"""How many steps above a part the folder of its kind is; scores of a model name no method."""
-
-
-def _needed(path: Path) -> set[str]:
-    """The columns that a part must have where it lies."""
-    kinds = (k for k, n in _DEPTHS if len(path.parts) >= n and path.parts[-n] == k)
-    kind = next(kinds, None)
-    return _EXAMPLES if kind is None else _COLUMNS[kind]
-
-
-def read_table(path: Path, columns: list[str] | None = None) -> pa.Table:
-    """A Parquet part, or a sentence that says which one is damaged."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        BYTES.check(check_file(path), path)
-        table = pq.read_table(
-            path, columns=columns, partitioning=None, page_checksum_verification=True
-        )
-        table.validate(full=True)
-        seen = set(table.column_names)
-        if not seen >= (set(columns) if columns else _needed(path)):
-            raise ValueError(f"its columns are {', '.join(sorted(seen))[:80]}")
-        return table
-    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
-        raise RunError(
-            f"the part {path} is damaged ({str(error).splitlines()[0]}). Give the audit command "
-            "again: it computes damaged and missing parts anew and keeps the rest"
-        ) from None
-
-
-def read_attributions(path: Path) -> dict[str, dict[str, Any]]:
-    """One part's attributions by example: target, scores, fragments, level, base_value,
-    output_value, notes. Older runs have no fragments."""
-    return {
-        r["example"]: {
-            **r,
-            "scores": np.array(r["scores"], dtype=np.float64),
-            "level": r.get("level", "word"),
-            "fragments": None
-            if r.get("fragments") is None
-            else tuple(
-                Fragment(tuple(f["positions"]), f["score"], f["kind"]) for f in r["fragments"]
-            ),
-            "notes": json.loads(r["notes"]),
-        }
-        for r in read_table(path).to_pylist()
-    }
-
-
-def is_complete(path: Path, ids: Collection[str], **belongs: str) -> bool:
-    """Whether a part exists, can be read and is about these examples (scores may be about fewer)
-    and this model, explainer or metric; any other is removed, to be made again."""
-    if not path.exists():
-        return False
-    try:
-        columns = read_table(path).to_pydict()
-        right = {*columns["example"]} <= {*ids} if "value" in columns else columns["example"] == ids
-        right &= all({*columns[key]} <= {name} for key, name in belongs.items())
-    except (RunError, KeyError, ValueError):
-        right = False
-    if not right:
-        try:
-            path.unlink()
-        except OSError as error:
-            raise RunError(
-                f"{path} is no part of a run and cannot be removed ({error.strerror}). Move it away"
-            ) from None
-    return right
-
-
-def versions() -> dict[str, str]:
-    """What the numbers were made with."""
-    import platform
-    from importlib import metadata
-
-    found = {"python": platform.python_version()}
-    for name in ("veracity", "numpy", "scipy", "torch", "transformers", "scikit-learn", "pyarrow"):
-        with contextlib.suppress(metadata.PackageNotFoundError):
-            found[name] = metadata.version(name)
-    return found
-
-
-def _places(truths: Mapping[str, tuple[BoolArray, ...]]) -> str:
-    """Truth masks as the places that they mark."""
-    return json.dumps(
-        {k: [np.flatnonzero(mask).tolist() for mask in masks] for k, masks in truths.items()}
-    )
-
-
-def _masks(places: str, n: int) -> dict[str, tuple[BoolArray, ...]]:
-    return {
-        kind: tuple(np.isin(np.arange(n), marked) for marked in sets)
-        for kind, sets in json.loads(places).items()
-    }
-
-
-def timestamp() -> str:
-    """The time as records keep it."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def _clean(text: str) -> str:
-    """Lone surrogates cannot be stored as UTF-8; one character stays one character."""
-    return text.encode("utf-8", "replace").decode() if not _encodable(text) else text
-
-
-def _encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -5,15 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .columns import Column
 from .run import Run
 from .standings import Standing
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 WITHIN = 1.96
 """So many standard errors hold 95 of 100 draws."""
@@ -25,7 +22,7 @@ NOTES = {
 """What methods note about their own error."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Noise:
     """One score of one method on texts that it explained twice, with different random numbers."""
 
@@ -59,7 +56,7 @@ class Noise:
         return WITHIN * math.sqrt(2) * self.standard_error
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class OwnError:
     """What a method says of its own error, averaged over texts."""
 
@@ -76,35 +73,45 @@ def noise(run: Run) -> list[Noise]:
 
     Two draws of one text differ by twice the variance of one: sd² = mean (a - b)² / 2.
     """
-    if not any(run.second_draw.folder.glob("scores/**/*.parquet")):
-        return []
-    first, second = _values(run.scores()), _values(run.second_draw.scores())
     found = []
-    for (model, method, metric, name), again in second.items():
-        about = run.asked["metrics"][metric]["quantities"].get(name, {})
-        before = first.get((model, method, metric, name), {})
-        both = [e for e in again if e in before]
-        if not about.get("better") or not both:
-            continue
-        apart = np.array([again[e] - before[e] for e in both])
-        values = np.array(list(before.values()))
-        found.append(
-            Noise(
-                model,
-                method,
-                metric,
-                name,
-                bool(about.get("headline")),
-                len(both),
-                len(values),
-                float(np.sqrt(np.mean(apart**2) / 2)),
-                float(values.std(ddof=1)) if len(values) > 1 else math.nan,
-            )
-        )
+    metrics = [m for m, about in run.config.metrics.items() if not about.of_model]
+    for model in run.models:
+        draws = [
+            (first, again)
+            for metric in metrics
+            for second in [run.second_draw.columns(metric, model)]
+            for name, first in (run.columns(metric, model) if second else {}).items()
+            if first.quantity.better and (again := second.get(name)) is not None
+        ]
+        for method in run.explainers:
+            for first, again in draws:
+                if method in first.methods and method in again.methods:
+                    found += _noise(first, again, method)
     return found
 
 
-@dataclass(frozen=True)
+def _noise(first: Column, again: Column, method: str) -> list[Noise]:
+    one, other = first.of(method), again.of(method)
+    apart = np.array([other[e] - one[e] for e in other if e in one])
+    values = np.array(list(one.values()))
+    if not len(apart):
+        return []
+    return [
+        Noise(
+            model=first.model,
+            method=method,
+            metric=first.metric,
+            name=first.name,
+            headline=first.quantity.headline,
+            texts=len(apart),
+            scored=len(values),
+            sd=float(np.sqrt(np.mean(apart**2) / 2)),
+            spread=float(values.std(ddof=1)) if len(values) > 1 else math.nan,
+        )
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Lead:
     """The distance of the best two methods, beside what their draws alone could make of it."""
 
@@ -118,10 +125,10 @@ class Lead:
     """Draws alone move the difference by less than this 95 times in 100."""
 
 
-def leads(standings: Sequence[Standing], found: Sequence[Noise]) -> list[Lead]:
+def leads(standings: Sequence[Standing], noises: Sequence[Noise]) -> list[Lead]:
     """For every headline quantity on which one of the best two methods draws."""
-    of = {(one.model, one.metric, one.name, one.method): one for one in found}
-    told = []
+    of = {(one.model, one.metric, one.name, one.method): one for one in noises}
+    found = []
     for s in standings:
         first = [e for e in s.entries if e.n and not e.is_chance][:2]
         drawn = [of[key] for e in first if (key := (s.model, s.metric, s.name, e.method)) in of]
@@ -129,8 +136,18 @@ def leads(standings: Sequence[Standing], found: Sequence[Noise]) -> list[Lead]:
             luck = WITHIN * math.sqrt(sum(one.standard_error**2 for one in drawn))
             apart = abs(first[0].mean - first[1].mean)
             best, other = (e.method for e in first)
-            told.append(Lead(s.model, s.metric, s.name, best, other, apart, luck))
-    return told
+            found.append(
+                Lead(
+                    model=s.model,
+                    metric=s.metric,
+                    name=s.name,
+                    best=best,
+                    next=other,
+                    difference=apart,
+                    luck=luck,
+                )
+            )
+    return found
 
 
 def own_errors(run: Run) -> list[OwnError]:
@@ -138,27 +155,24 @@ def own_errors(run: Run) -> list[OwnError]:
     found = []
     for model in run.models:
         for method in run.explainers:
-            rows = run.attributions(model, method).values()
+            explained = run.attributions(model, method).values()
             for name, about in NOTES.items():
-                noted = [row["notes"].get(name, math.nan) for row in rows]
+                noted = [one.notes.get(name, math.nan) for one in explained]
                 values = [v for v in noted if math.isfinite(v)]
                 if values:
-                    mean = float(np.mean(values))
-                    found.append(OwnError(model, method, name, about, len(values), mean))
+                    found.append(
+                        OwnError(
+                            model=model,
+                            method=method,
+                            name=name,
+                            about=about,
+                            texts=len(values),
+                            mean=float(np.mean(values)),
+                        )
+                    )
     return found
 
 
 def questions_per_text(run: Run) -> dict[tuple[str, str], float]:
     """What each method asked each model about a text, on average."""
     return {(c.model, c.explainer): c.questions / c.examples for c in run.costs() if c.examples}
-
-
-def _values(table: pa.Table) -> dict[tuple[str, str, str, str], dict[str, float]]:
-    """Scores by model, method, metric and quantity, then by example; without those undefined."""
-    found: dict[tuple[str, str, str, str], dict[str, float]] = {}
-    names = ("model", "explainer", "metric", "name", "example", "value")
-    columns = [table[name].to_pylist() for name in names]
-    for model, method, metric, name, example, value in zip(*columns, strict=True):
-        if method and math.isfinite(value):
-            found.setdefault((model, method, metric, name), {})[example] = value
-    return found

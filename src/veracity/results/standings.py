@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import asdict, dataclass, replace
+from typing import Literal
 
 import numpy as np
 
 from ..core.errors import RunError
+from ..core.files import read_json, write_json
 from ..core.inputs import FloatArray, IntArray
-from .run import Run
+from ..core.metrics import Quantity
+from ..core.schema import from_json
+from .columns import Column
+from .run import STANDINGS, Run
 from .statistics import group_sums, holm, letter_groups, mean_intervals, paired_tests, texts_needed
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 LEVEL = 0.05
-
-WHERE = {"delete": "deleted", "mask": "masked", "pad": "padded"}
 
 POWER = 0.8
 """So often a difference that is called detectable would have been found."""
@@ -94,36 +94,22 @@ class Standing:
         return next((e for e in self.entries if e.is_best), None)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Column:
-    """One quantity of one model: a row per example, a column per method."""
-
-    model: str
-    metric: str
-    name: str
-    info: dict[str, Any]
-    purpose: str
-    methods: list[str]
-    examples: list[str]
-    values: FloatArray  # (examples, methods)
-    families: list[str]
-    """Examples of one family, such as a text and its twins, are no independent draws."""
-    ceiling: FloatArray | None = None
-    """The best that a search found, NaN where none was made. (examples,)"""
-    where: str = ""
-    quality: str = "faithfulness"
-
-
 def standings(run: Run) -> list[Standing]:
     """Every compared quantity of a run. Comparisons are corrected by model, those that a verdict
-    rests on apart from the others, and those with chance apart from those between methods."""
-    table = run.scores(ceilings=True)
+    rests on apart from the others, and those with chance apart from those between methods. They are
+    computed once and kept with the run until its scores change."""
+    path, of = run.folder / STANDINGS, run.scores_fingerprint()
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        content = read_json(path)
+        if content["parts"] == of:
+            return list(from_json(tuple[Standing, ...], content["standings"]))
     found: list[Standing] = []
     for model in run.models:
-        columns = columns_of(run, table, model)
-        chance = [e for e in run.explainers if run.asked["explainers"][e].get("baseline")]
-        found += _compare(columns, chance)
-    return _with_blunt(found, run)
+        found += _compare(_columns(run, model), run.config.baselines)
+    found = _with_blunt(found, run)
+    with contextlib.suppress(RunError):  # a folder that cannot be written can still be read
+        write_json(path, {"parts": of, "standings": [asdict(s) for s in found]})
+    return found
 
 
 LEAST_EFFECT = 0.05
@@ -136,23 +122,24 @@ BLUNT = 0.8
 def _with_blunt(found: list[Standing], run: Run) -> list[Standing]:
     """Marks the tests by a way of hiding under which it does not matter which words go: random ones
     make the answer fall, or change, as the best found do."""
-    told: dict[tuple[str, str], str] = {}
+    sizes = [one.n_features for one in run.inputs.values()]
+    effects: dict[tuple[str, str], str] = {}
     for s in found:
         chance = s.chance
         if s.better != "higher" or s.ceiling is None or chance is None:
             continue
-        first = run.asked["metrics"][s.metric]["settings"].get("first", math.inf)
+        first = run.config.metrics[s.metric].settings.get("first", math.inf)
         # of short texts a few random words are most of the words
-        if not s.headline and (not s.share or run.median_words() < 2 * first):
+        if not s.headline and (not s.share or np.median(sizes) < 2 * first):
             continue
         if s.ceiling > LEAST_EFFECT and chance.on_searched >= BLUNT * s.ceiling:
-            told[s.model, s.where] = f"on {s.searched} texts searched, " + (
+            effects[s.model, s.where] = f"on {s.searched} texts searched, " + (
                 f"{s.name.replace('_', ' ')} {chance.on_searched:.3f} against {s.ceiling:.3f}"
                 if s.headline
                 else f"{first} random words {s.where} change {100 * chance.on_searched:.0f} % of "
                 f"the answers, the best {first} {100 * s.ceiling:.0f} %"
             )
-    return [replace(s, blunt=told.get((s.model, s.where), "")) if s.where else s for s in found]
+    return [replace(s, blunt=effects.get((s.model, s.where), "")) if s.where else s for s in found]
 
 
 def compare(
@@ -172,13 +159,12 @@ def compare_all(
 ) -> list[Standing]:
     """The same for several tables by name, which are corrected together; rows of one family, given
     by table, are no independent draws."""
-    info = {"better": better, "about": ""}
     columns = [
         Column(
             model="",
             metric="",
             name=name,
-            info=info,
+            quantity=Quantity("", better),
             purpose="",
             methods=list(methods),
             examples=rows,
@@ -193,7 +179,7 @@ def compare_all(
 
 def across(runs: Mapping[str, Run]) -> list[Standing]:
     """Methods of several runs on the same examples, quantity by quantity, as one table."""
-    data = {run.asked["dataset"]["fingerprint"] for run in runs.values()}
+    data = {run.config.dataset.fingerprint for run in runs.values()}
     if len(data) > 1:
         raise RunError(
             "expected runs on the same examples, which can be compared in pairs; these were made "
@@ -201,9 +187,8 @@ def across(runs: Mapping[str, Run]) -> list[Standing]:
         )
     columns: dict[tuple[str, str], list[tuple[str, Column]]] = {}
     for label, run in runs.items():
-        table = run.scores()
         for model in run.models:
-            for column in columns_of(run, table, model):
+            for column in _columns(run, model):
                 place = columns.setdefault((column.metric, column.name), [])
                 place.append((f"{label}/{model}", column))
     joined = []
@@ -233,75 +218,21 @@ def across(runs: Mapping[str, Run]) -> list[Standing]:
         f"{label}/{model}/{e}"
         for label, run in runs.items()
         for model in run.models
-        for e in run.explainers
-        if run.asked["explainers"][e].get("baseline")
+        for e in run.config.baselines
     ]
     return _compare(joined, chance)
 
 
-def columns_of(run: Run, table: pa.Table, model: str) -> list[Column]:
-    """Every quantity that was scored on a model."""
-    import pyarrow.compute as pc
-
-    of_model = table.filter(pc.equal(table["model"], model))
-    ids = {e: i for i, e in enumerate(sorted(set(of_model["example"].to_pylist())))}
-    family = run.families()
-    families = [family.get(e, e) for e in ids]
-    columns = []
-    for metric, about in run.asked["metrics"].items():
-        if about["of_model"]:
-            continue
-        of_metric = of_model.filter(pc.equal(of_model["metric"], metric))
-        for name, info in about["quantities"].items():
-            rows = of_metric.filter(pc.equal(of_metric["name"], name)).to_pydict()
-            methods = [e for e in run.explainers if e in set(rows["explainer"])]
-            if not methods:
-                continue
-            place = {m: i for i, m in enumerate(methods)}
-            values = np.full((len(ids), len(methods)), np.nan)
-            for explainer, example, value in zip(
-                rows["explainer"], rows["example"], rows["value"], strict=True
-            ):
-                if explainer in place:
-                    values[ids[example], place[explainer]] = value
-            columns.append(
-                Column(
-                    model=model,
-                    metric=metric,
-                    name=name,
-                    info=info,
-                    purpose=about["purpose"],
-                    methods=methods,
-                    examples=list(ids),
-                    values=values,
-                    families=families,
-                    ceiling=_ceiling(run, rows, ids, values, info),
-                    where=WHERE.get(about["settings"].get("hiding"), ""),
-                    quality=about.get("quality", "faithfulness"),
-                )
-            )
-    return columns
-
-
-def _ceiling(
-    run: Run,
-    rows: Mapping[str, Sequence[Any]],
-    ids: Mapping[str, int],
-    values: FloatArray,
-    info: Mapping[str, Any],
-) -> FloatArray | None:
-    """Text by text the best that a search or any method reached; NaN where none was made."""
-    if not info.get("searched") or not run.ceilings:
-        return None
-    better = np.fmin if info["better"] == "lower" else np.fmax
-    found = np.full(len(ids), np.nan)
-    for explainer, example, value in zip(
-        rows["explainer"], rows["example"], rows["value"], strict=True
-    ):
-        if explainer in run.ceilings:
-            found[ids[example]] = better(found[ids[example]], value)
-    reached = better.reduce(values, axis=1)
-    return np.where(np.isnan(found), np.nan, better(found, reached))
+def _columns(run: Run, model: str) -> list[Column]:
+    """Every quantity of the tests of explanations that was scored on a model."""
+    return [
+        column
+        for metric, about in run.config.metrics.items()
+        if not about.of_model
+        for columns in [run.columns(metric, model)]
+        for name in about.quantities
+        if (column := columns.get(name)) is not None
+    ]
 
 
 @dataclass(frozen=True)
@@ -315,13 +246,13 @@ class _Tested:
 
 def _compare(columns: Sequence[Column], chance: Sequence[str]) -> list[Standing]:
     """Tests all pairs in all directed columns, corrects each family of them, sorts the methods."""
-    directed = [c for c in columns if c.info["better"]]
+    directed = [c for c in columns if c.quantity.better]
     pairs = [
         (c, i, j) for c in directed for i, j in itertools.combinations(range(len(c.methods)), 2)
     ]
     # with chance or between methods, behind a verdict or not
     families = [
-        (not {c.methods[i], c.methods[j]}.isdisjoint(chance), bool(c.info.get("headline")))
+        (not {c.methods[i], c.methods[j]}.isdisjoint(chance), c.quantity.headline)
         for c, i, j in pairs
     ]
     # with fewer draws than this the smallest possible p-value could never pass the correction
@@ -347,7 +278,7 @@ def _compare(columns: Sequence[Column], chance: Sequence[str]) -> list[Standing]
         for (column, i, j), value in zip(pairs, corrected.tolist(), strict=True):
             if column is c:
                 p[i, j] = p[j, i] = value
-        headline = bool(c.info.get("headline"))
+        headline = c.quantity.headline
         tested[id(c)] = _Tested(p, sizes[False, headline], sizes[True, headline])
     return [_standing(c, tested.get(id(c)), chance) for c in columns]
 
@@ -364,10 +295,10 @@ def _standing(column: Column, tested: _Tested | None, chance: Sequence[str]) -> 
     defined = (~np.isnan(values)).sum(axis=0)
     sums = np.nansum(values, axis=0)
     means = np.where(defined > 0, sums / np.maximum(defined, 1), np.nan)
-    bounds = mean_intervals(values, column.families, share=column.info.get("share", False))
-    if column.info.get("bounds"):
-        bounds = np.clip(bounds, *column.info["bounds"])
-    better = column.info["better"]
+    bounds = mean_intervals(values, column.families, share=column.quantity.share)
+    if column.quantity.bounds:
+        bounds = np.clip(bounds, *column.quantity.bounds)
+    better = column.quantity.better
     direction = -1.0 if better == "lower" else 1.0
     ranked = np.where(np.isnan(means), -np.inf, direction * means)
     order = np.argsort(-ranked, kind="stable")
@@ -425,9 +356,9 @@ def _standing(column: Column, tested: _Tested | None, chance: Sequence[str]) -> 
         metric=column.metric,
         name=column.name,
         better=better,
-        about=column.info["about"],
+        about=column.quantity.about,
         purpose=column.purpose,
-        headline=bool(column.info.get("headline")),
+        headline=column.quantity.headline,
         entries=tuple(entries),
         comparisons=0 if tested is None else tested.comparisons,
         chance_comparisons=0 if tested is None else tested.chance_comparisons,
@@ -438,7 +369,7 @@ def _standing(column: Column, tested: _Tested | None, chance: Sequence[str]) -> 
         searched=len(searched),
         where=column.where,
         quality=column.quality,
-        share=bool(column.info.get("share")),
+        share=column.quantity.share,
     )
 
 

@@ -64,7 +64,7 @@ class LabelWords:
         return known.get(self.order, 1.0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Comparison:
     """The sets of one polarity beside a lexicon."""
 
@@ -112,7 +112,7 @@ class Comparison:
         return _share(len(self.same), self.size + self.listed - len(self.same))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class WordView:
     """All that there is to see of sets of words."""
 
@@ -150,19 +150,19 @@ def word_view(
         labels = _with_places(sets, labels, data, top)
     trained_on = str(sets.facts.get("trained_on", ""))
     return WordView(
-        str(sets.facts.get("source", "an unknown source")),
-        trained_on,
-        tuple(remarks(sets)),
-        labels,
-        tuple(
+        source=str(sets.facts.get("source", "an unknown source")),
+        trained_on=trained_on,
+        remarks=tuple(remarks(sets)),
+        labels=labels,
+        comparisons=tuple(
             _compared(name, words, sign, labels, _met(sets, data))
             for name, words in (lexicons or {}).items()
             for sign in (1, -1)
             if sign in signs
         ),
-        data.name if data is not None else trained_on if texts else "",
-        data is not None,
-        sets.facts,
+        counted_in=data.name if data is not None else trained_on if texts else "",
+        has_contexts=data is not None,
+        facts=sets.facts,
     )
 
 
@@ -202,8 +202,8 @@ def remarks(sets: WordSets) -> Iterator[str]:
     covered = facts.get("covered")
     for name, words in zip(sets.labels, sets.words, strict=True):
         share = covered.get(name) if isinstance(covered, dict) else None
-        told = f", {share:.1%} of the words of its texts" if _is_number(share) else ""
-        yield f"{name}: {len(words):,} words{told}"
+        coverage = f", {share:.1%} of the words of its texts" if _is_number(share) else ""
+        yield f"{name}: {len(words):,} words{coverage}"
     if _is_number(facts.get("gap")):
         yield (
             "proven: no sets touch other labels less"
@@ -315,14 +315,14 @@ def _compared(
     words = dict.fromkeys(m.word.casefold() for one in mine for m in one.members)
     listed = {word for word, sign in lexicon.items() if sign == polarity}
     return Comparison(
-        name,
-        polarity,
-        tuple(one.label for one in mine),
-        tuple(w for w in words if w in listed),
-        tuple(w for w in words if lexicon.get(w) == -polarity),
-        tuple(w for w in words if w not in lexicon),
-        len(listed),
-        None if met is None else len(listed & met),
+        lexicon=name,
+        polarity=polarity,
+        labels=tuple(one.label for one in mine),
+        same=tuple(w for w in words if w in listed),
+        other=tuple(w for w in words if lexicon.get(w) == -polarity),
+        unlisted=tuple(w for w in words if w not in lexicon),
+        listed=len(listed),
+        met=None if met is None else len(listed & met),
     )
 
 

@@ -18,20 +18,22 @@ from ..core.classifiers import Classifier
 from ..core.errors import DataError
 from ..core.examples import Dataset, Example
 from ..core.inputs import Text
+from ..data.fields import FACTS, RATINGS
 from ..data.readers import Columns, RawRow, RawTable
-from ..data.records import FACTS, RATINGS, read_records
-from ..data.sheets import (
+from ..data.records import read_records
+from ..data.words import is_chinese, read_text
+from ..engine.inference import probabilities
+from ..engine.seeds import generator
+from .sheets import (
     Sheet,
     SheetLine,
     listed,
     read_lines,
     read_sheet,
-    told,
+    refuse_faulty,
     unwritten,
     write_sheet,
 )
-from ..data.words import is_chinese, read_text
-from ..engine.seeds import generator
 
 TYPES, ADVERSARIAL = FACTS["sentiment_type"], FACTS["adv_type"]
 ACCEPTED = {"sufficient": 3, "understandable": 3, "compact": 4}
@@ -105,7 +107,7 @@ def by_model(model: Classifier) -> Polarities:
     """A trained model as snippet classifier."""
 
     def polarities(parts: Sequence[Text]) -> list[int]:
-        return [int(label) for label in np.argmax(model.probabilities(parts), axis=1)]
+        return [int(label) for label in np.argmax(probabilities(model, parts), axis=1)]
 
     return polarities
 
@@ -176,23 +178,10 @@ def choose_twins(folder: Path, *, seed: int = 0) -> dict[str, int]:
         while twin in taken:
             twin += "-adv"
         taken.add(twin)
-        rows.append(
-            {
-                "id": name,
-                "text": one["text"],
-                "sample_type": "ori",
-                "sentiment_type": one["sentiment_type"],
-            }
-        )
-        rows.append(
-            {
-                "id": twin,
-                "text": one["twin"],
-                "sample_type": "adv",
-                "adv_type": one["adv_type"],
-                "partner": name,
-            }
-        )
+        kind = {"sentiment_type": one["sentiment_type"]}
+        attack = {"adv_type": one["adv_type"], "partner": name}
+        rows.append({"id": name, "text": one["text"], "sample_type": "ori", **kind})
+        rows.append({"id": twin, "text": one["twin"], "sample_type": "adv", **attack})
     if not rows:
         raise DataError(f"{folder / WRITTEN.name}: expected at least one twin to be written")
     write_sheet(LABELLED, folder, rows)
@@ -234,7 +223,7 @@ def judge(folder: Path, *, turn: int = 1) -> dict[str, int]:
     data = _labelled(folder)
     known = {e.id: e for e in data}
     marked = _all_marked(folder, known, turn)
-    source = MARKED.in_turn(turn)
+    source = MARKED.in_round(turn)
 
     def rating(line: SheetLine) -> tuple[Marked, dict[str, int]]:
         one = _marked(line, known)
@@ -251,7 +240,7 @@ def judge(folder: Path, *, turn: int = 1) -> dict[str, int]:
         for one, ratings in rated.items()
         if not ratings
     ]
-    told(lost, RATED, folder, turn=turn)
+    refuse_faulty(lost, RATED, folder, turn=turn)
     kept, returned = [], []
     for (name, places), ratings in rated.items():
         words = " ".join(map(str, places))
@@ -280,7 +269,7 @@ def assemble(folder: Path, *, name: str = "") -> tuple[Dataset, int]:
         return _marked(line, known), _ratings(line)
 
     turn = 1
-    while (folder / KEPT.in_turn(turn)).exists():
+    while (folder / KEPT.in_round(turn)).exists():
         for (text, places), scores in read_lines(KEPT, folder, kept, turn=turn, empty=True):
             sets[text][places] = scores
         turn += 1
@@ -317,7 +306,7 @@ def _labelled(folder: Path) -> Dataset:
         rows.append(RawRow(line.number, values, "; ".join(faults)))
     table = RawTable(LABELLED.columns, tuple(rows))
     found = read_records(table, Columns(), name="construction")
-    told([str(f) for f in found.faults if f.severity == "error"], LABELLED, folder)
+    refuse_faulty([str(f) for f in found.faults if f.severity == "error"], LABELLED, folder)
     doubts = [str(f) for f in found.faults if f.severity == "warning"]
     if doubts:
         path = folder / LABELLED.name
@@ -343,7 +332,12 @@ def _all_marked(folder: Path, known: Mapping[str, Example], turn: int) -> dict[M
         given_up = turn > 1 and not line["words"]
         return None if given_up else (_marked(line, known), line.number)
 
-    return dict(filter(None, read_lines(MARKED, folder, marked, turn=turn, empty=turn > 1)))
+    return dict(
+        filter(
+            None,
+            read_lines(MARKED, folder, marked, turn=turn, empty=turn > 1),
+        )
+    )
 
 
 def _marked(line: SheetLine, known: Mapping[str, Example]) -> Marked:

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from ..changes import changes
-from ..changes._editing import respelt
 from ..core.classifiers import Classifier
 from ..core.errors import BudgetSpent
 from ..core.examples import Dataset
 from ..core.inputs import BoolArray, FloatArray, Hiding, Text
+from ..data.editing import respelt
 from ..data.words import read_text
 from ..engine.inference import masked_probabilities, probabilities, value
 from ..engine.seeds import generator

@@ -10,9 +10,10 @@ import numpy as np
 
 from ...core.errors import DataError
 from ...core.examples import UNLABELLED, Dataset
+from ..fields import as_list, as_number
 from ..format import Format, Values, turned
 from ..readers import RawRow, RawTable
-from ..records import as_list, as_number, twins_of
+from ..records import twins_of
 
 _NAMES = {"id": ("id", "sent_id"), "label": ("label", "sent_label"), "text": ("context",)}
 _KINDS = {"disturb": "adv"}

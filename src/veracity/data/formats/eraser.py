@@ -11,9 +11,9 @@ import numpy as np
 
 from ...core.examples import Dataset
 from ...core.inputs import BoolArray, Span
+from ..fields import as_list, as_number
 from ..format import Format, Values, turned
 from ..readers import RawRow, RawTable
-from ..records import as_list, as_number
 
 LENGTHS = "sentence_lengths"
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+from ..fields import as_list
 from ..format import Format, Values
 from ..readers import RawRow, RawTable
-from ..records import as_list
 
 ANSWERS = {"yes": "1", "no": "0"}
 """What people were asked is whether a review is positive."""

@@ -168,11 +168,11 @@ class ConvolutionNetwork(nn.Module):
         windows = Windows(self.filters, least=self.fewest, most=self.length)
         return self._decide(torch.relu_(windows.pooled(words, blank, shown, delete=delete)))
 
-    def stretched(self, values: Tensor, present: Tensor) -> Tensor:
+    def first_layer(self, values: Tensor, present: Tensor) -> Tensor:
         """Each filter's strongest row without its bias, which is the same in every row."""
         return self._strongest(values, present) - self._bias
 
-    def logits_along(self, units: Tensor) -> Tensor:
+    def logits_of_units(self, units: Tensor) -> Tensor:
         return self._decide(torch.relu(units + self._bias))
 
     @property

@@ -11,7 +11,8 @@ from ...core.errors import ModelError
 from ...core.examples import Dataset
 from ..architecture import Architecture, Training
 from ..encoders import Encoder
-from ..transformers_text import TransformerText, load_transformer, new_transformer
+from ..transformers_loading import load_transformer, new_transformer
+from ..transformers_text import TransformerText
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from ..core.errors import DataError
 from ..core.files import written_whole
-from .readers import read_table
+from ..data.readers import read_table
 
 SHOWN = 10
 """Faults told at once; the sheet is then mended and given again."""
@@ -34,7 +34,7 @@ class Sheet:
     once: bool = False
     """Whether an id stands on one line only."""
 
-    def in_turn(self, turn: int) -> str:
+    def in_round(self, turn: int) -> str:
         """The name of the sheet in a round, from 1."""
         stem, dot, ending = self.name.rpartition(".")
         return self.name if turn == 1 else f"{stem}-round-{turn}{dot}{ending}"
@@ -72,7 +72,7 @@ def write_sheet(
 
 def unwritten(sheet: Sheet, folder: Path, *, turn: int = 1) -> Path:
     """Where a sheet will stand, if nothing stands there yet."""
-    path = folder / sheet.in_turn(turn)
+    path = folder / sheet.in_round(turn)
     if path.exists():
         raise DataError(
             f"{path} is there already, and people may have filled it in. Move it away, or work in "
@@ -85,7 +85,7 @@ def read_sheet(
     sheet: Sheet, folder: Path, *, turn: int = 1, empty: bool = False
 ) -> Sequence[SheetLine]:
     """The lines of a sheet that people filled in."""
-    path = folder / sheet.in_turn(turn)
+    path = folder / sheet.in_round(turn)
     if not path.exists():
         raise DataError(f"{path} is not there: do the step before this one first")
     table = read_table(path)
@@ -96,7 +96,7 @@ def read_sheet(
             "missing. Save the sheet with all its columns"
         )
     faults = [f"line {row.line}: {row.fault}" for row in table.rows if row.fault]
-    told(faults, sheet, folder, turn=turn)
+    refuse_faulty(faults, sheet, folder, turn=turn)
     if not table.rows and not empty:
         raise DataError(f"{path}: expected at least one line below the header, got none")
     lines = [
@@ -113,7 +113,7 @@ def read_sheet(
             other = f", as on line {at}" if at != line.number else ""
             fault = f"expected an id of its own, got {line['id']!r}{other}"
             faults.append(f"line {line.number}: {fault}")
-    told(faults, sheet, folder, turn=turn)
+    refuse_faulty(faults, sheet, folder, turn=turn)
     return lines
 
 
@@ -132,14 +132,14 @@ def read_lines(
             found.append(read(line))
         except ValueError as error:
             faults.append(f"line {line.number}: {error}")
-    told(faults, sheet, folder, turn=turn)
+    refuse_faulty(faults, sheet, folder, turn=turn)
     return found
 
 
-def told(faults: Sequence[str], sheet: Sheet, folder: Path, *, turn: int = 1) -> None:
+def refuse_faulty(faults: Sequence[str], sheet: Sheet, folder: Path, *, turn: int = 1) -> None:
     """Every fault of a sheet in one error, so that it is mended once."""
     if faults:
-        raise DataError(f"{folder / sheet.in_turn(turn)}: mend these lines:\n{listed(faults)}")
+        raise DataError(f"{folder / sheet.in_round(turn)}: mend these lines:\n{listed(faults)}")
 
 
 def listed(faults: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.examples import Example
 from ..core.inputs import BoolArray, Hiding, IntArray, Span, Text
-from ..data.words import is_chinese
+from .words import is_chinese
 
 NEW = -1
 

@@ -1,0 +1,310 @@
+"""What an audit is asked for, made ready: everything known before the first question."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..core.changes import DECOY, PLANTED
+from ..core.classifiers import Classifier, abilities, ability_name
+from ..core.errors import DataError
+from ..core.examples import UNLABELLED, Dataset
+from ..core.explainers import Explainer
+from ..core.foreign import is_own_file
+from ..core.inputs import Input
+from ..core.metrics import Metric
+from ..core.plugins import Plugin, first_line, settings
+from ..data.loading import Source, load_data
+from ..engine.inference import probabilities
+from ..results.config import (
+    BudgetPlan,
+    DatasetInfo,
+    ExplainerInfo,
+    MetricInfo,
+    ModelInfo,
+    RelianceInfo,
+    RunConfig,
+    SkippedMethod,
+    TrainingSetInfo,
+)
+from ..results.guarantees import Reliance
+from ..results.guarantees import reliance as reliance_on
+from .explaining import Target, wanted_target, words_unread
+from .labels import fit_labels
+from .planning import AuditPlan, plan_questions, plan_within_budget
+from .selection import (
+    Methods,
+    Metrics,
+    adjustable_explainers,
+    named_models,
+    optional_metrics,
+    select_explainers,
+    select_metrics,
+    select_searches,
+    sets_to_learn,
+    usable_explainers,
+)
+
+KNOWN_ANSWERS = 16
+"""So many answers are kept to notice that a model has changed under its name."""
+
+MOST_PARTS = 100
+"""A method's explanations are written in at most so many parts."""
+
+BUDGET_PARTS = 25
+"""Where a budget may end before the texts do, they are done in about so many parts, each through
+all methods: those that are finished are the result."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditRequest:
+    """What decides which questions an audit asks."""
+
+    model: Any
+    data: Source
+    methods: Methods
+    metrics: Metrics
+    train: Source | None
+    seed: int
+    profile: str
+    questions: int | None
+    extras: bool
+
+    def prepare(self) -> PreparedAudit:
+        """Loads, chooses and plans; asks nothing."""
+        models = named_models(self.model)
+        data = fit_labels(load_data(self.data), models)
+        chosen = select_explainers(self.methods, profile=self.profile, questions=self.questions)
+        training = sets_to_learn(chosen, models, self.train, seed=self.seed)
+        explainers, skipped = usable_explainers(
+            chosen, models, training, kind=data.kind, drop=self.methods == "all"
+        )
+        metrics = select_metrics(self.metrics, data, profile=self.profile)
+        searches = select_searches(explainers, metrics, models) if self.extras else []
+        costly = [n for n, m in models.items() if getattr(m, "costly", False)]
+        left_out = {(s.model, s.explainer) for s in skipped}
+        asking = [
+            e
+            for e in explainers
+            if any((n, e.spec) not in left_out for n in costly or list(models))
+        ]
+        plan = self._plan(models, data, asking, metrics, searches)
+        new = {old.spec: e for old, e in zip(asking, plan.explainers, strict=True)}
+        return PreparedAudit(
+            models=models,
+            explainers=[new.get(e.spec, e) for e in explainers],
+            skipped=tuple(
+                dataclasses.replace(s, explainer=new[s.explainer].spec) if s.explainer in new else s
+                for s in skipped
+            ),
+            training={n: d for n, d in training.items() if isinstance(d, Dataset)},
+            searches=searches,
+            plan=plan,
+            whole=data.fingerprint() if plan.budget is not None else "",
+        )
+
+    def _plan(
+        self,
+        models: Mapping[str, Classifier],
+        data: Dataset,
+        explainers: Sequence[Explainer],
+        metrics: Sequence[Metric],
+        searches: Sequence[Explainer],
+    ) -> AuditPlan:
+        budgets = [getattr(m, "budget", None) for m in models.values()]
+        limits = [budget for budget in budgets if budget is not None]
+        if not limits:
+            return plan_questions(
+                data,
+                explainers,
+                metrics,
+                ceilings=searches,
+                second_draw=self.extras,
+                seed=self.seed,
+            )
+        return plan_within_budget(
+            min(limits),
+            data,
+            explainers,
+            metrics,
+            adjustable=adjustable_explainers(
+                self.methods, profile=self.profile, questions=self.questions
+            ),
+            optional=optional_metrics(self.metrics, data, profile=self.profile),
+            second_draw=self.extras,
+            seed=self.seed,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreparedAudit:
+    """All that an audit needs to know before it asks."""
+
+    models: dict[str, Classifier]
+    explainers: list[Explainer]
+    skipped: tuple[SkippedMethod, ...]
+    training: dict[str, Dataset]
+    searches: list[Explainer]
+    plan: AuditPlan
+    whole: str
+    """The fingerprint of all texts that were given, where a budget chooses of them."""
+
+    @property
+    def data(self) -> Dataset:
+        return self.plan.data
+
+    @property
+    def metrics(self) -> list[Metric]:
+        return list(self.plan.metrics)
+
+    def target(self, target: Target) -> Target:
+        """What is explained, once names are numbers."""
+        wanted = wanted_target(target, [label for label in self.data.labels if label != UNLABELLED])
+        if wanted == "gold" and not self.data.labelled:
+            raise DataError(
+                f"{self.data.name} has no labels to explain. Leave --target out: then what the "
+                "model answers is explained"
+            )
+        return wanted
+
+    @property
+    def batch_size(self) -> int:
+        """So many texts go through all methods together, where nobody says."""
+        if self.plan.budget is not None:
+            return max(2, -(-len(self.data) // BUDGET_PARTS))
+        return max(50, -(-len(self.data) // MOST_PARTS))
+
+    def config(
+        self,
+        *,
+        seed: int,
+        batch_size: int,
+        target: Target,
+        reliance: Mapping[str, Reliance],
+        sources: Mapping[str, str],
+        command: str,
+    ) -> RunConfig:
+        """The record that identifies the run."""
+        data = self.data
+        return RunConfig(
+            dataset=DatasetInfo(
+                name=data.name,
+                fingerprint=data.fingerprint(),
+                size=len(data),
+                labels=data.labels,
+                truth_kinds=tuple(data.truth_kinds),
+                kind=data.kind,
+            ),
+            models={name: _model_info(m, data) for name, m in self.models.items()},
+            explainers={e.spec: _explainer_info(e) for e in self.explainers},
+            metrics={m.spec: _metric_info(m) for m in self.metrics},
+            skipped=self.skipped,
+            ceilings=tuple(e.spec for e in self.searches),
+            sources=dict(sources),
+            command=command,
+            reliance={
+                name: RelianceInfo(forced=r.forced, sentence=r.sentence, **dataclasses.asdict(r))
+                for name, r in reliance.items()
+            },
+            train={
+                name: TrainingSetInfo(d.name, len(d), d.fingerprint())
+                for name, d in self.training.items()
+            },
+            seed=seed,
+            batch_size=batch_size,
+            target=target,
+            plan=self._budget_plan,
+        )
+
+    @property
+    def _budget_plan(self) -> BudgetPlan | None:
+        plan = self.plan
+        if plan.budget is None:
+            return None
+        return BudgetPlan(
+            sentence=plan.sentence,
+            budget=plan.budget,
+            texts=len(plan.data),
+            questions=plan.questions,
+            whole=self.whole,
+            of=plan.of,
+            second_draw=plan.second_draw,
+            dropped=plan.dropped,
+            total=plan.total,
+        )
+
+
+def known_answers(model: Classifier, texts: Sequence[Input]) -> list[list[float]]:
+    """Answers to a few of the texts: what a model that changed under its name is noticed by."""
+    few = texts[:: max(1, len(texts) // KNOWN_ANSWERS)][:KNOWN_ANSWERS]
+    found: list[list[float]] = probabilities(model, few).round(6).tolist()
+    return found
+
+
+def reliance_of(model: Classifier, data: Dataset) -> Reliance | None:
+    """Whether a model must have used what was planted in the data, if anything was; told by the
+    texts that are not marked as training texts."""
+    if not {PLANTED, DECOY} & set(data.truth_kinds):
+        return None
+    fresh = data.select(i for i, e in enumerate(data) if e.facts.get("split") != "train")
+    tested = fresh if len(fresh) else data
+    answers = probabilities(model, [e.input for e in tested]).argmax(axis=1)
+    right = [bool(y == e.label) for y, e in zip(answers, tested, strict=True)]
+    found = reliance_on(tested, right)
+    return found and dataclasses.replace(found, learnt=not len(fresh))
+
+
+def _model_info(model: Classifier, data: Dataset) -> ModelInfo:
+    identity = getattr(model, "identity", None)
+    texts = [e.input for e in data]
+    unread = [n for n in words_unread(model, texts) if n]
+    return ModelInfo(
+        identity=identity() if identity else f"{type(model).__module__}.{type(model).__name__}",
+        labels=tuple(model.labels),
+        abilities=tuple(abilities(model)),
+        about=str(getattr(model, "about", type(model).__name__)),
+        answers=tuple(map(tuple, known_answers(model, texts))),
+        unread={"texts": len(unread), "words": sum(unread)},
+    )
+
+
+def _explainer_info(explainer: Explainer) -> ExplainerInfo:
+    return ExplainerInfo(
+        settings=_plain_settings(explainer),
+        baseline=explainer.baseline,
+        ceiling=explainer.ceiling,
+        about=first_line(type(explainer)),
+        needs=ability_name(explainer.needs),
+        code=_code(type(explainer)),
+    )
+
+
+def _metric_info(metric: Metric) -> MetricInfo:
+    return MetricInfo(
+        settings=_plain_settings(metric),
+        purpose=metric.purpose,
+        of_model=metric.of_model,
+        quantities=dict(metric.judged),
+        quality=metric.quality,
+        about=first_line(type(metric)),
+        code=_code(type(metric)),
+    )
+
+
+def _plain_settings(plugin: Plugin) -> dict[str, Any]:
+    return {k: list(v) if isinstance(v, tuple) else v for k, v in settings(plugin).items()}
+
+
+def _code(cls: type) -> str | None:
+    """A hash of the file that somebody's own plug-in stands in: edited, it is another method. Those
+    of this package go by its version."""
+    try:
+        if is_own_file(inspect.getsourcefile(cls) or ""):
+            return None
+        return hashlib.sha256(inspect.getsource(inspect.getmodule(cls) or cls).encode()).hexdigest()
+    except (OSError, TypeError):  # typed into a session: there is no file
+        return ""
