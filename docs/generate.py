@@ -3,14 +3,12 @@ commands there are and what a run holds is nowhere typed in."""
 
 from __future__ import annotations
 
-import ast
 import dataclasses
+import importlib
 import inspect
 import json
 import re
 import tempfile
-import textwrap
-import typing
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -97,24 +95,12 @@ def plugin_pages() -> Iterator[tuple[str, str]]:
 
 def registries() -> dict[str, Any]:
     """All that plug-ins are kept in, by the word that `veracity list` takes."""
-    from veracity.changes import changes
-    from veracity.data.corpora import corpora
-    from veracity.data.formats import formats
-    from veracity.explainers import explainers
-    from veracity.metrics import metrics
-    from veracity.models.architectures import architectures
-    from veracity.recipes.papers import recipes
-    from veracity.truths import truths
+    from veracity.cli.listing import KINDS
 
+    places = {kind: place.split(":") for kind, (place, _) in KINDS.items()}
     return {
-        "explainers": explainers,
-        "metrics": metrics,
-        "models": architectures,
-        "changes": changes,
-        "truths": truths,
-        "recipes": recipes,
-        "datasets": corpora,
-        "formats": formats,
+        kind: getattr(importlib.import_module(f"veracity.{module}"), name)
+        for kind, (module, name) in places.items()
     }
 
 
@@ -133,7 +119,7 @@ def plugin_section(cls: Any) -> str:
         parts.append(table(("quantity", "what it says", "better"), rows))
     settings = list(setting_rows(cls))
     if settings:
-        parts.append(table(("setting", "default", "what it does"), settings))
+        parts.append(table(("setting", "kind", "default", "what it does"), settings))
     for profile, values in cls.profiles.items():
         changed = ", ".join(f"`{name}={value}`" for name, value in values.items())
         parts.append(f"`profile={profile}`: {changed}")
@@ -175,55 +161,17 @@ def _unlike(training: Any) -> str:
     return ", ".join(f"{name} {value}" for name, value in shown.items() if value is not None)
 
 
-def setting_rows(cls: Any) -> Iterator[tuple[str, str, str]]:
-    """The fields that a spec string may set: their defaults, and what stands under them."""
-    if not dataclasses.is_dataclass(cls):
-        return
-    described = descriptions(cls)
-    hints = typing.get_type_hints(cls)
-    for field in dataclasses.fields(cls):
-        if not field.init:
-            continue
-        default = "" if field.default is dataclasses.MISSING else f"`{_plain(field.default)}`"
-        said = [described.get(field.name, ""), choices(hints[field.name])]
-        yield f"`{field.name}`", default, " ".join(part for part in said if part)
+def setting_rows(cls: Any) -> Iterator[tuple[str, str, str, str]]:
+    """What a spec string may set, as `veracity list NAME` tells it."""
+    from veracity.core.plugins import settings_of
+
+    for setting in settings_of(cls):
+        default = f"`{_plain(setting.default)}`" if setting.optional else ""
+        yield f"`{setting.name}`", setting.kind, default, filled(setting.description)
 
 
 def _plain(value: Any) -> str:
     return str(value) if isinstance(value, str) and value else repr(value)
-
-
-def choices(hint: Any) -> str:
-    """The words that a setting takes, where they are counted out."""
-    from enum import EnumMeta
-
-    words: list[str] = []
-    for part in (hint, *typing.get_args(hint)):
-        if typing.get_origin(part) is typing.Literal:
-            words += [str(word) for word in typing.get_args(part)]
-        elif isinstance(part, EnumMeta):
-            words += [str(member) for member in typing.cast(Any, part)]
-    return "" if not words else "One of " + ", ".join(f"`{word}`" for word in words) + "."
-
-
-def descriptions(cls: Any) -> dict[str, str]:
-    """The strings that stand under the fields of a class and of those it derives from."""
-    found: dict[str, str] = {}
-    for base in reversed(cls.__mro__):
-        try:
-            (tree,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
-        except (OSError, TypeError):
-            continue
-        assert isinstance(tree, ast.ClassDef)
-        for field, text in zip(tree.body, tree.body[1:], strict=False):
-            if (
-                isinstance(field, ast.AnnAssign)
-                and isinstance(field.target, ast.Name)
-                and isinstance(text, ast.Expr)
-                and isinstance(text.value, ast.Constant)
-            ):
-                found[field.target.id] = filled(str(text.value.value))
-    return found
 
 
 # ---- commands ---------------------------------------------------------------------------------
