@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
+from veracity import testing
 from veracity.core.attributions import Attribution
 from veracity.core.changes import Change
 from veracity.core.classifiers import Differentiable
@@ -310,6 +313,35 @@ def test_models_that_break_a_promise(fault: str, says: str) -> None:
     check_classifier(BagOfWords())
     with pytest.raises(AssertionError, match=says):
         check_classifier(Moody(fault))
+
+
+def test_the_page_for_authors_runs(tmp_path: Path) -> None:
+    pages = Path(__file__).parents[1] / "docs" / "how-to"
+    files = {
+        "add-a-method": "my_methods/explainers/first_words.py",
+        "add-a-metric": "my_methods/metrics/keystone.py",
+        "test-a-plug-in": "test_my_methods.py",
+    }
+    for page, file in files.items():
+        text = (pages / f"{page}.md").read_text("utf-8")
+        code = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)[0]
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text(code, "utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_my_methods.py"],
+        cwd=tmp_path,
+        env={**os.environ, "VERACITY_PLUGINS": "my_methods"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout
+    assert "4 passed" in done.stdout
+
+
+def test_every_check_is_on_the_page() -> None:
+    page = (Path(__file__).parents[1] / "docs/how-to/test-a-plug-in.md").read_text("utf-8")
+    for name in (n for n in vars(testing) if n.startswith("check_") and n != "check_settings"):
+        assert f"`{name}(" in page
 
 
 def test_nothing_heavy_is_loaded() -> None:
