@@ -297,7 +297,7 @@ class Gates(nn.Module):
         if plain:
             return self._plain(self.memory, states, order, choose)
         scores, added, width = self.scores.weight, self.memory.word_weight[0], self.width
-        found: tuple[Tensor, Tensor] = _Deciding.apply(  # type: ignore[no-untyped-call]
+        found: tuple[Tensor, Tensor] = _DependentGates.apply(  # type: ignore[no-untyped-call]
             linear(states, scores[:, :width], self.scores.bias),
             linear(states, added[:, :width]) + self.memory.wide_bias()[0],
             scores[:, width:],
@@ -325,7 +325,7 @@ class Gates(nn.Module):
         return torch.cat(numbers), torch.cat(gates)
 
 
-class _Deciding(torch.autograd.Function):
+class _DependentGates(torch.autograd.Function):
     """Gates one after the other, each of which hears of those before, without a graph per step.
 
     A gate depends on its own numbers alone, so how it bends is found for all of them at once; one
