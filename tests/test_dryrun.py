@@ -110,7 +110,9 @@ def test_intervals_over_seeds_and_texts() -> None:
 
 def test_what_accuracy_allows_to_say() -> None:
     def told(accuracy: float, n: int = 300) -> tuple[str, str]:
-        return judged(Reliance(accuracy, n, 0.5, 1.0, luck(accuracy, n, 0.5)))
+        return judged(
+            Reliance(accuracy=accuracy, n=n, bound=0.5, ceiling=1.0, luck=luck(accuracy, n, 0.5))
+        )
 
     assert told(0.99)[0] == "scored"
     status, why = told(0.51)

@@ -16,7 +16,7 @@ import pytest
 
 from commands import run_command
 from veracity.changes import changes
-from veracity.cli.reading import nobody_leaves
+from veracity.cli.reading import only_own_exits
 from veracity.core.errors import ModelError, PluginError
 from veracity.core.examples import Dataset
 from veracity.core.foreign import PACKAGE
@@ -151,7 +151,7 @@ def test_a_plugin_that_leaves_is_called_by_its_name(
     monkeypatch.delitem(sys.modules, f"{changes.package}.leave", raising=False)
     change = changes.make(f"leave(how={how})")
     fault = rf"plug-in leave \(.*leave.py, line 1\d\) {deed}"
-    with pytest.raises(PluginError, match=fault), nobody_leaves():
+    with pytest.raises(PluginError, match=fault), only_own_exits():
         change.changed(Dataset("nothing", (), ()), seed=0)
 
 
@@ -159,7 +159,7 @@ def test_a_plugin_that_leaves_is_called_by_its_name(
     "leave", [lambda: exit_by(SystemExit(0)), lambda: exit_by(GeneratorExit())]
 )
 def test_nobody_else_ends_a_command(leave: Callable[[], None]) -> None:
-    with pytest.raises(PluginError, match=r"not ours .*test_foreign\.py"), nobody_leaves():
+    with pytest.raises(PluginError, match=r"not ours .*test_foreign\.py"), only_own_exits():
         leave()
 
 

@@ -15,8 +15,8 @@ import torch
 
 import veracity
 from conftest import words
-from veracity.cli.showing import finite
 from veracity.core.errors import DataError, PluginError
+from veracity.core.files import plain
 from veracity.core.inputs import FloatArray, Hiding
 from veracity.engine.ties import first_best
 from veracity.explainers import explainers
@@ -126,7 +126,7 @@ def test_one_number_has_one_identity() -> None:
 
 
 def test_json_knows_no_infinity() -> None:
-    said = json.dumps(finite({"error": math.inf, "gap": [math.nan, 1.5]}), allow_nan=False)
+    said = json.dumps(plain({"error": math.inf, "gap": [math.nan, 1.5]}), allow_nan=False)
     assert json.loads(said) == {"error": None, "gap": [None, 1.5]}
 
 

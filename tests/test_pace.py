@@ -64,7 +64,7 @@ def test_time_as_a_person_says_it(seconds: float, more: bool, said: str) -> None
 
 def test_a_log_says_it_once_it_is_known(capsys: Any) -> None:
     def shown(progress: Sequence[Progress]) -> list[str]:
-        with ProgressBars(quiet=False) as bars:
+        with ProgressBars() as bars:
             for one in progress:
                 bars.watch("audit", one)
         return [line for line in capsys.readouterr().err.splitlines() if line]

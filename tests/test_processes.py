@@ -192,22 +192,22 @@ def handlers() -> Iterator[None]:
 def test_what_asks_a_command_to_end_is_told_alike(name: str) -> None:
     number = getattr(signal, name)
     signal.signal(number, signal.SIG_DFL)
-    with exits.Signals.heard():
+    with exits.Signals.handled():
         pass
     assert signal.getsignal(number) == signal.SIG_DFL
-    with pytest.raises(KeyboardInterrupt), exits.Signals.heard() as signals:
+    with pytest.raises(KeyboardInterrupt), exits.Signals.handled() as signals:
         os.kill(os.getpid(), number)
     assert signals.number == number
     os.kill(os.getpid(), number)  # what is put in order then is not disturbed
     signal.signal(number, signal.SIG_IGN)  # as nohup does
-    with exits.Signals.heard() as signals:
+    with exits.Signals.handled() as signals:
         os.kill(os.getpid(), number)
     assert signals.number is None
 
 
 @pytest.mark.usefixtures("handlers")
 def test_a_swallowed_signal_is_given_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exits, "AGAIN", 0.05)
+    monkeypatch.setattr(exits, "RESEND_SECONDS", 0.05)
     said: list[object] = []
     monkeypatch.setattr(sys, "__unraisablehook__", said.append)
 
@@ -215,7 +215,7 @@ def test_a_swallowed_signal_is_given_again(monkeypatch: pytest.MonkeyPatch) -> N
         def __del__(self) -> None:
             os.kill(os.getpid(), signal.SIGTERM)
 
-    with pytest.raises(KeyboardInterrupt), exits.Signals.heard() as signals:
+    with pytest.raises(KeyboardInterrupt), exits.Signals.handled() as signals:
         Closing()
         time.sleep(5)
     assert not said
@@ -298,14 +298,14 @@ def test_a_signal_to_a_command_that_is_leaving_changes_nothing(name: str) -> Non
 
 
 def test_the_codes_are_those_of_the_document() -> None:
-    table = (ROOT / "docs/exits.md").read_text("utf-8")
+    table = (ROOT / "docs/how-to/ci.md").read_text("utf-8")
     codes = re.findall(r"^\| (\d+)(?: \+ n)? \|", table, flags=re.MULTILINE)
-    named = (0, exits.FAILED_BAR, exits.BAD_INPUT, exits.BUG, exits.SIGNALLED)
+    named = (0, exits.MISSED_THRESHOLD, exits.BAD_INPUT, exits.BUG, exits.SIGNALLED)
     assert codes == [str(code) for code in named]
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         assert re.search(rf"\b{128 + getattr(signal, name)} \({name}", table)
     assert f"{exits.CLOSED_PIPE} where the reader of a pipe left" in table
-    assert "docs/exits.md" in (ROOT / "README.md").read_text("utf-8")
+    assert "docs/how-to/ci.md" in (ROOT / "README.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize("json", [[], ["--json"]])

@@ -12,7 +12,15 @@ import pytest
 
 from commands import run_command
 from veracity.core import secrets
-from veracity.core.secrets import Discreet, hidden, keep, learn, of_address, of_header, printed
+from veracity.core.secrets import (
+    RedactingStream,
+    address_secrets,
+    header_secrets,
+    redact,
+    redact_known,
+    register,
+    register_arguments,
+)
 
 URL = "http://reader:s3cretpw@127.0.0.1:9/predict?token=abcdef123456"
 PAIR = base64.b64encode(b"reader:s3cretpw").decode()
@@ -20,45 +28,47 @@ PAIR = base64.b64encode(b"reader:s3cretpw").decode()
 
 @pytest.fixture(autouse=True)
 def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(secrets, "_kept", set())
+    monkeypatch.setattr(secrets, "_known", set())
 
 
 def test_addresses_lose_what_opens_them() -> None:
     for url in (URL, URL.replace("//", "/")):
-        said = hidden(f"there is no file {url!r}: expected a path")
+        said = redact(f"there is no file {url!r}: expected a path")
         assert "127.0.0.1:9/predict?…" in said
         assert not any(secret in said for secret in ("reader", "s3cretpw", "abcdef"))
     plain = "the endpoint http://host/p?sha256=0123456789ab says x@y.z and a/b"
-    assert hidden(plain) == plain
+    assert redact(plain) == plain
 
 
 def test_what_was_given_is_hidden_wherever_it_is_said() -> None:
-    learn(["audit", URL, "--header", "Authorization: Bearer zzzyyyxxx", "--header=X-Key: qqqqwwww"])
+    register_arguments(
+        ["audit", URL, "--header", "Authorization: Bearer zzzyyyxxx", "--header=X-Key: qqqqwwww"]
+    )
     said = f"{PAIR} s3cretpw abcdef123456 zzzyyyxxx qqqqwwww reader Bearer"
-    assert printed(said) == "*** *** *** *** *** reader Bearer"
+    assert redact_known(said) == "*** *** *** *** *** reader Bearer"
     broken = "│ Invalid value 's3cr   │\n│ etpw'.                │"
-    assert "etpw" not in printed(broken)
+    assert "etpw" not in redact_known(broken)
 
 
 def test_texts_keep_their_words() -> None:
-    learn(["explain", "m.py:f", "see http://example.org/?q=wonderful for more"])
-    assert printed("a wonderful film") == "a wonderful film"
-    keep({"good1"})
-    assert printed("goodness good1") == "goodness ***"
+    register_arguments(["explain", "m.py:f", "see http://example.org/?q=wonderful for more"])
+    assert redact_known("a wonderful film") == "a wonderful film"
+    register({"good1"})
+    assert redact_known("goodness good1") == "goodness ***"
 
 
 def test_forms_of_a_secret() -> None:
-    assert {PAIR, "s3cretpw", "reader:s3cretpw"} <= of_address("reader:s3cretpw@", "")
-    assert {"pä ss", "p%C3%A4%20ss", "p\\u00e4 ss"} <= of_address("u:p%C3%A4%20ss@", "")
-    assert "onlykey" in of_address("onlykey@", "")
-    assert {PAIR, "s3cretpw"} <= of_header(f"Basic {PAIR}")
-    assert "Basic" not in of_header(f"Basic {PAIR}")
+    assert {PAIR, "s3cretpw", "reader:s3cretpw"} <= address_secrets("reader:s3cretpw@", "")
+    assert {"pä ss", "p%C3%A4%20ss", "p\\u00e4 ss"} <= address_secrets("u:p%C3%A4%20ss@", "")
+    assert "onlykey" in address_secrets("onlykey@", "")
+    assert {PAIR, "s3cretpw"} <= header_secrets(f"Basic {PAIR}")
+    assert "Basic" not in header_secrets(f"Basic {PAIR}")
 
 
 def test_a_discreet_stream() -> None:
-    keep({"s3cretpw"})
+    register({"s3cretpw"})
     stream = io.StringIO()
-    print("the password is s3cretpw", file=Discreet(stream))
+    print("the password is s3cretpw", file=RedactingStream(stream))
     assert stream.getvalue() == "the password is ***\n"
 
 

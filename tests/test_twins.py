@@ -32,7 +32,7 @@ from veracity.reports.html import build_report
 from veracity.reports.pairs import pairs_page, write_pairs
 from veracity.results.curves import deletion_figures
 from veracity.results.findings import Figure, Points
-from veracity.results.pairs import moved, pairs_of
+from veracity.results.pairs import pairs_of, top_word_changes
 from veracity.results.robustness import Robustness, robustness
 from veracity.results.run import Run
 from veracity.results.statistics import grouped_interval, mcnemar, mean_intervals, wilson
@@ -889,9 +889,9 @@ def test_several_twins_of_one_original_are_no_independent_pairs() -> None:
 
 
 def test_ex_7_5_what_entered_and_left() -> None:
-    entered, left, stayed = moved(("company", "good", "find"), ("umm", "good", "find"))
+    entered, left, stayed = top_word_changes(("company", "good", "find"), ("umm", "good", "find"))
     assert (entered, left, stayed) == (("umm",), ("company",), 2)
-    assert moved(("a", "b", "b"), ("c", "c", "a")) == (("c",), ("b",), 1)
+    assert top_word_changes(("a", "b", "b"), ("c", "c", "a")) == (("c",), ("b",), 1)
 
 
 @pytest.fixture
@@ -1005,7 +1005,7 @@ def test_a_page_of_many_pairs_says_what_it_leaves_out(
 def test_the_chapter_on_twins_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    chapter = (Path(__file__).parents[1] / "docs" / "twins.md").read_text("utf-8")
+    chapter = (Path(__file__).parents[1] / "docs" / "how-to" / "twins.md").read_text("utf-8")
     rows, code = (
         re.findall(rf"```{kind}\n(.*?)```", chapter, re.DOTALL)[0] for kind in ("json", "python")
     )

@@ -14,7 +14,7 @@ from ..core.classifiers import Classifier, abilities, ability_name
 from ..core.errors import DataError
 from ..core.examples import UNLABELLED, Dataset
 from ..core.explainers import Explainer
-from ..core.foreign import is_own
+from ..core.foreign import is_own_file
 from ..core.inputs import Input
 from ..core.metrics import Metric
 from ..core.plugins import Plugin, first_line, settings
@@ -303,7 +303,7 @@ def _code(cls: type) -> str | None:
     """A hash of the file that somebody's own plug-in stands in: edited, it is another method. Those
     of this package go by its version."""
     try:
-        if is_own(inspect.getsourcefile(cls) or ""):
+        if is_own_file(inspect.getsourcefile(cls) or ""):
             return None
         return hashlib.sha256(inspect.getsource(inspect.getmodule(cls) or cls).encode()).hexdigest()
     except (OSError, TypeError):  # typed into a session: there is no file

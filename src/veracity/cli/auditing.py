@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..core.errors import PluginError
-from .exits import FAILED_BAR
+from .exits import MISSED_THRESHOLD
 from .options import (
     DataSource,
     Json,
     Limit,
+    Methods,
     ModelSource,
     Out,
     Profile,
@@ -23,9 +24,13 @@ from .options import (
     Split,
     Train,
     TrainLayout,
+    Workers,
 )
-from .reading import FileOptions, ModelOptions, answers_beside, part_of, short_names, training_data
-from .showing import ProgressBars, print_json, stderr, stdout, typed_command
+from .reading import FileOptions, ModelOptions, is_costly, short_names, training_data
+from .showing import Answer, ProgressBars, print_path, stderr, typed_command
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def audit(
@@ -36,10 +41,7 @@ def audit(
     also: Annotated[
         list[str] | None, typer.Option(help="Another MODEL in the same run; may be repeated.")
     ] = None,
-    methods: Annotated[
-        list[str] | None,
-        typer.Option("--methods", "--method", help="Separated by commas; by default all."),
-    ] = None,
+    methods: Methods = None,
     metrics: Annotated[
         list[str] | None,
         typer.Option("--metrics", "--metric", help="Separated by commas; by default all."),
@@ -62,7 +64,7 @@ def audit(
         bool,
         typer.Option("--plan", help="Say what would be asked of the model, and stop there."),
     ] = False,
-    workers: Annotated[int, typer.Option(min=1, help="Worker processes.")] = 1,
+    workers: Workers = 1,
     target: Annotated[str, typer.Option(help="predicted, gold, or a label.")] = "predicted",
     seed: Seed = 0,
     split: Split = "",
@@ -71,7 +73,7 @@ def audit(
     train_layout: TrainLayout = "auto",
     profile: Profile = "recommended",
     as_json: Json = False,
-) -> None:
+) -> Answer:
     """Test explanation methods on a model and say which to believe; resumes when given again."""
     from ..auditing.audit import audit as run_audit
     from ..auditing.audit import default_folder, plan
@@ -91,14 +93,10 @@ def audit(
     for spec in split_specs(methods or []):
         explainers.make(spec, profile)
     check_thresholds(bars, split_specs(metrics or []), profile)
-    read = file.data(data)
-    part = part_of(read, data, split, limit, seed)
+    part = file.part(data, split, limit, seed)
     names = short_names([model, *(also or [])])
     folder = out or default_folder(part, names)
-    answers = answers_beside(folder)
-    models = {
-        name: service.model(source, file.labels, cache=answers) for name, source in names.items()
-    }
+    models = service.models(names, file.labels, beside=folder)
     check_reachable(bars, part, models, split_specs(metrics or []), profile)
     taught = training_data(train, replace(file, layout=train_layout), seed)
     if plan_only:
@@ -112,17 +110,13 @@ def audit(
             profile=profile,
             questions=questions,
         )
-        if as_json:
-            print_json({"plan": found.to_dict()})
-        else:
-            print(*found.lines(), sep="\n")
-        return
+        return Answer(json={"plan": found.to_dict()}, lines=found.lines())
 
     def tell_plan(found: Any) -> None:
-        if not as_json and any(getattr(m, "costly", False) for m in models.values()):
+        if not as_json and is_costly(models):
             stderr().print("\n".join(found.lines()), markup=False, soft_wrap=True)
 
-    with ProgressBars(as_json) as shown:
+    with ProgressBars() as progress:
         result = run_audit(
             models,
             part,
@@ -138,7 +132,7 @@ def audit(
             redo=redo or (),
             sources={n: service.source(source, file.labels) for n, source in names.items()},
             command=typed_command(),
-            watch=lambda progress: shown.watch("audit", progress),
+            watch=progress.of("audit"),
             tell_plan=tell_plan,
         )
         said = result.conclusions
@@ -148,17 +142,14 @@ def audit(
     failures = missed_thresholds(result.standings, bars, result.run.summaries())
     if bars and result.run.partial is not None:
         failures.append("expected all texts for a bar; the budget held only part of them")
-    tell_audit(result, report, as_json, failures, pages)
-    if failures:
-        raise typer.Exit(FAILED_BAR)
+    return audit_answer(result, report, failures, pages)
 
 
 def compare(
     runs: Annotated[list[Path], typer.Argument(help="Folders of finished audits.")],
     on: Annotated[str, typer.Option(help="Only this quantity, such as erasure.new_p.")] = "",
     latex: Annotated[bool, typer.Option("--latex", help="Print a LaTeX table.")] = False,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Compare methods in pairs on the same examples, within a run or across several."""
     from ..results.run import Run
     from ..results.standings import across, standings
@@ -173,16 +164,14 @@ def compare(
         found = [s for s in found if f"{s.metric}.{s.name}" == on]
         if not found:
             raise PluginError(f"no quantity {on!r} here; there are: {', '.join(names)}")
-    if as_json:
-        print_json({"standings": [_standing_json(s) for s in found]})
-    elif latex:
+    content = {"standings": [asdict(s) for s in found]}
+    if latex:
         from ..reports.latex import latex_table
 
-        print(latex_table([s for s in found if s.better]))
-    else:
-        from ..reports.terminal import print_standings
+        return Answer(json=content, lines=[latex_table([s for s in found if s.better])])
+    from ..reports.terminal import print_standings
 
-        print_standings(stdout(), found)
+    return Answer(json=content, show=lambda console: print_standings(console, found))
 
 
 def report(
@@ -199,8 +188,7 @@ def report(
     model: Annotated[
         str, typer.Option(help="With --pairs: the model to show; by default a page for each.")
     ] = "",
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Build the HTML report of a run anew, without its model or its data."""
     from ..experiments.dryrun_findings import DryRun
     from ..reports.dryrun import write_dryrun
@@ -216,11 +204,7 @@ def report(
             known = ", ".join(opened.models)
             raise PluginError(f"expected --model beside --out: one of {known}")
         pages = write_pair_pages(opened, model=model, method=method, out=out)
-        if as_json:
-            print_json({"pages": [str(page) for page in pages]})
-        else:
-            print(*pages, sep="\n")
-        return
+        return Answer(json={"pages": [str(page) for page in pages]}, lines=pages)
     if method or model:
         raise PluginError("expected --method and --model with --pairs only")
     if DryRun.is_here(run):
@@ -231,73 +215,52 @@ def report(
         path = write_findings(Findings.read(run), run, out)
     else:
         path = write_report(Run.open(run), out)
-    if as_json:
-        print_json({"report": str(path)})
-    else:
-        print(path)
+    return Answer(json={"report": str(path)}, lines=[path])
 
 
-def tell_audit(
-    result: Any,
-    report: Path,
-    as_json: bool,
-    failures: list[str] | None = None,
-    pages: Sequence[Path] = (),
-) -> None:
-    from dataclasses import asdict
-
-    from ..results.sampling import noise, own_errors
-
-    if as_json:
-        plan, partial = result.run.config.plan, result.run.partial
-        print_json(
-            {
-                "run": str(result.folder),
-                "report": str(report),
-                "pages": [str(page) for page in pages],
-                "health": [_health_json(c.health) for c in result.conclusions.models],
-                "recommendations": [asdict(c.recommendation) for c in result.conclusions.models],
-                "verdicts": [asdict(v) for v in result.verdicts],
-                "standings": [_standing_json(s) for s in result.standings],
-                "noise": [_noise_json(n) for n in noise(result.run)],
-                "own_errors": [asdict(e) for e in own_errors(result.run)],
-                "models": {m: s.get("", {}) for m, s in result.run.summaries().items()},
-                "plan": plan and asdict(plan),
-                "partial": partial and asdict(partial),
-                "computed": result.computed,
-                "reused": result.reused,
-                "failures": failures or [],
-            }
-        )
-        return
+def audit_answer(
+    result: Any, report: Path, failures: Sequence[str] = (), pages: Sequence[Path] = ()
+) -> Answer:
+    """What an audit found; `failures` are thresholds that were missed."""
     from ..reports.terminal import print_conclusions
     from ..results.run import remarks
+    from ..results.sampling import noise, own_errors
 
-    console = stdout()
-    print_conclusions(console, result.run, result.conclusions)
-    for remark in remarks(result.run):
-        console.print(remark, markup=False, soft_wrap=True)
-    for failure in failures or []:
-        stderr().print(failure, style="red", markup=False)
-    console.print(f"Report: {report}", markup=False, soft_wrap=True)
-    for page in pages:
-        console.print(f"Pairs: {page}", markup=False, soft_wrap=True)
+    run, models = result.run, result.conclusions.models
+
+    def show(console: Console) -> None:
+        print_conclusions(console, run, result.conclusions)
+        for remark in remarks(run):
+            console.print(remark, markup=False, soft_wrap=True)
+        for failure in failures:
+            stderr().print(failure, style="red", markup=False)
+        print_path(console, "Report", report)
+        for page in pages:
+            print_path(console, "Pairs", page)
+
+    return Answer(
+        json=lambda: {
+            "run": str(result.folder),
+            "report": str(report),
+            "pages": [str(page) for page in pages],
+            "health": [_with(c.health, "summary", "fault", "caution") for c in models],
+            "recommendations": [asdict(c.recommendation) for c in models],
+            "verdicts": [asdict(v) for v in result.verdicts],
+            "standings": [asdict(s) for s in result.standings],
+            "noise": [_with(n, "share", "standard_error", "reach") for n in noise(run)],
+            "own_errors": [asdict(e) for e in own_errors(run)],
+            "models": {m: s.get("", {}) for m, s in run.summaries().items()},
+            "plan": run.config.plan and asdict(run.config.plan),
+            "partial": run.partial and asdict(run.partial),
+            "computed": result.computed,
+            "reused": result.reused,
+            "failures": list(failures),
+        },
+        show=show,
+        exit_code=MISSED_THRESHOLD if failures else 0,
+    )
 
 
-def _health_json(found: Any) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    return asdict(found) | {name: getattr(found, name) for name in ("summary", "fault", "caution")}
-
-
-def _noise_json(found: Any) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    derived = ("share", "standard_error", "reach")
-    return asdict(found) | {name: getattr(found, name) for name in derived}
-
-
-def _standing_json(standing: Any) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    return asdict(standing)
+def _with(record: Any, *properties: str) -> dict[str, Any]:
+    """A record with what it tells beyond its fields."""
+    return asdict(record) | {name: getattr(record, name) for name in properties}

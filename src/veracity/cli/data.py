@@ -7,42 +7,40 @@ from typing import Annotated, Any
 
 import typer
 
+from . import listing
 from .exits import BAD_INPUT
-from .listing import list_datasets
-from .options import DataSource, Json, Limit, Seed
+from .options import DataSource, Limit, RecordsFile, Seed
 from .reading import FileOptions, check_new, label_list
-from .showing import print_json, stderr
+from .showing import Answer
 
 
 def describe(
     data: DataSource,
     file: FileOptions,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Size, balance, lengths, truths, duplicates and leaks."""
     from ..data.loading import describe
     from ..reports.showing import printable
 
     facts = describe(file.data(data))
-    if as_json:
-        print_json(facts)
-        return
+    lines = []
     for name, value in facts.items():
         if isinstance(value, dict):
             value = ", ".join(f"{k} {_brief(v)}" for k, v in value.items()) or "none"
         elif isinstance(value, list):
             value = ", ".join(map(str, value))
-        print(printable(f"{name.replace('_', ' '):16} {_brief(value)}"))
+        lines.append(printable(f"{name.replace('_', ' '):16} {_brief(value)}"))
+    return Answer(json=facts, lines=lines)
 
 
 def validate(
     data: DataSource,
     file: FileOptions,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """List every fault with its line; exit with 1 if there is one."""
     from ..data.loading import validate
     from ..data.readers import Columns
+    from ..reports.showing import printable
 
     read, faults = validate(
         data,
@@ -54,18 +52,16 @@ def validate(
         layout=file.layout,
     )
     errors = [f for f in faults if f.severity == "error"]
-    if as_json:
-        rows = [{"line": f.line, "severity": f.severity, "message": f.message} for f in faults]
-        print_json({"valid": not errors, "examples": len(read or ()), "faults": rows})
-    else:
-        from ..reports.showing import printable
-
-        for fault in faults:
-            print(printable(f"line {fault.line}: {fault.severity}: {fault.message}"))
-        good = "no faults" if not faults else f"{len(errors)} errors"
-        print(f"{data}: {good}, {len(faults) - len(errors)} warnings")
-    if errors:
-        raise typer.Exit(BAD_INPUT)
+    rows = [{"line": f.line, "severity": f.severity, "message": f.message} for f in faults]
+    good = "no faults" if not faults else f"{len(errors)} errors"
+    return Answer(
+        json={"valid": not errors, "examples": len(read or ()), "faults": rows},
+        lines=[
+            *(printable(f"line {f.line}: {f.severity}: {f.message}") for f in faults),
+            f"{data}: {good}, {len(faults) - len(errors)} warnings",
+        ],
+        exit_code=BAD_INPUT if errors else 0,
+    )
 
 
 def convert(
@@ -76,20 +72,18 @@ def convert(
     lossy: Annotated[
         bool, typer.Option("--lossy", help="Leave out what the layout cannot hold, and say what.")
     ] = False,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Write data in another layout."""
     from ..data.loading import write_data
 
     check_new(out)
     read = file.data(data)
     lost = write_data(read, out, layout=to, lossy=lossy)
-    if as_json:
-        print_json({"data": str(out), "examples": len(read), "lost": lost})
-        return
-    for what, count in lost.items():
-        stderr().print(f"not kept: {what} ({count} rows)", markup=False)
-    print(out)
+    return Answer(
+        json={"data": str(out), "examples": len(read), "lost": lost},
+        notes=[f"not kept: {what} ({count} rows)" for what, count in lost.items()],
+        lines=[out],
+    )
 
 
 def attack(
@@ -101,12 +95,11 @@ def attack(
             "`veracity list changes`."
         ),
     ],
-    out: Annotated[Path, typer.Option(help="File to write: JSON lines, one record each.")],
+    out: RecordsFile,
     file: FileOptions,
     seed: Seed = 0,
     limit: Limit = None,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Put adversarial twins that patterns make beside their originals."""
     from collections import Counter
 
@@ -120,13 +113,12 @@ def attack(
     made = attacked(sampled(read, limit, seed=seed), by, seed=seed)
     write_records(made, out)
     twins = Counter(e.facts[PATTERN] for e in made if PATTERN in e.facts)
-    if as_json:
-        originals = sum(e.partner is None for e in made)
-        print_json({"data": str(out), "originals": originals, "twins": twins})
-        return
-    for pattern, count in twins.items():
-        stderr().print(f"{pattern}: {count} twins", markup=False)
-    print(out)
+    originals = sum(e.partner is None for e in made)
+    return Answer(
+        json={"data": str(out), "originals": originals, "twins": twins},
+        notes=[f"{pattern}: {count} twins" for pattern, count in twins.items()],
+        lines=[out],
+    )
 
 
 def _brief(value: Any) -> str:
@@ -138,7 +130,7 @@ def _brief(value: Any) -> str:
 
 
 VERBS = {
-    "list": list_datasets,
+    "list": listing.VERBS["datasets"],
     "describe": describe,
     "validate": validate,
     "convert": convert,

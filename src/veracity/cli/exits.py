@@ -1,4 +1,4 @@
-"""What a command's exit code says (docs/exits.md), and the signals that end one."""
+"""What a command's exit code says (docs/how-to/ci.md), and the signals that end one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from types import FrameType
 
-FAILED_BAR = 1
+MISSED_THRESHOLD = 1
 BAD_INPUT = 2
 BUG = 70
 SIGNALLED = 128
@@ -18,13 +18,13 @@ SIGNALLED = 128
 CLOSED_PIPE = SIGNALLED + 13
 """Not 0: who reads no further has not seen whether a bar was missed, and a gate must not pass."""
 
-AGAIN = 2.0
+RESEND_SECONDS = 2.0
 """Seconds until a signal that was swallowed on the way is given again."""
 
-FORCES = 3
+MOST_SIGNALS = 3
 """How many signals end the command at once, where code of a model swallows the first."""
 
-_leave = os._exit  # while a model answers the name itself is an error
+_real_exit = os._exit  # while a model answers the name itself is an error
 
 
 class Signals:
@@ -40,14 +40,14 @@ class Signals:
         """The first one ends what runs, and is tried again where a library swallows that, as in a
         callback. The second does not disturb what is put in order; the third ends all."""
         self.count += number != signal.SIGALRM
-        if self.count >= FORCES:
-            _leave(SIGNALLED + number)
+        if self.count >= MOST_SIGNALS:
+            _real_exit(SIGNALLED + number)
         if self.ended:
             return
         if self.number is None:
             self.number = number
             signal.signal(signal.SIGALRM, self.receive)
-            signal.setitimer(signal.ITIMER_REAL, AGAIN, AGAIN)
+            signal.setitimer(signal.ITIMER_REAL, RESEND_SECONDS, RESEND_SECONDS)
             raise KeyboardInterrupt
         if number == signal.SIGALRM:
             raise KeyboardInterrupt
@@ -59,7 +59,7 @@ class Signals:
 
     @classmethod
     @contextlib.contextmanager
-    def heard(cls) -> Iterator[Signals]:
+    def handled(cls) -> Iterator[Signals]:
         """A request to end, the end of a terminal and ^C all end a block in the same way."""
         signals = cls()
         posix = hasattr(signal, "setitimer")  # elsewhere ^C alone is a signal, and raises by itself

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..core.errors import DataError
-from .options import Json, Limit, ModelSource, Seed, Split, Train, TrainLayout
-from .reading import FileOptions, ModelOptions, check_new, given_texts, part_of, training_data
-from .showing import ProgressBars, finite, print_json, stderr, stdout
+from ..core.files import plain
+from .options import Limit, ModelSource, Seed, Split, Train, TrainLayout
+from .reading import FileOptions, ModelOptions, check_new, training_data, typed_texts
+from .showing import Answer, ProgressBars, stderr
 
 if TYPE_CHECKING:
     from ..core.classifiers import Classifier
@@ -42,12 +43,13 @@ def explain(
     limit: Limit = None,
     train: Train = "",
     train_layout: TrainLayout = "auto",
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Colour the words of texts by how they speak for a label."""
     from ..auditing.explaining import check_ability, wanted_target
     from ..auditing.training_sets import fit_explainer
     from ..explainers import explainers
+    from ..models.loading import model_name
+    from ..reports.explanations import Explanation, print_explanations, write_explanations
 
     if bool(texts) == bool(data):
         raise DataError("expected texts or --data, and not both. Try: veracity explain MODEL TEXT")
@@ -65,22 +67,20 @@ def explain(
     learnt_from = training_data(train, replace(file, layout=train_layout), seed)
     explainer = fit_explainer(explainer, loaded, learnt_from, seed=seed)
     if data:
-        read = file.data(data)
-        inputs = [(e.id, e.input) for e in part_of(read, data, split, limit, seed)]
+        inputs = [(e.id, e.input) for e in file.part(data, split, limit, seed)]
     else:
         inputs = [
             (str(i), t)
-            for i, t in enumerate(given_texts(texts or [], file.language, file.max_words))
+            for i, t in enumerate(typed_texts(texts or [], file.language, file.max_words))
         ]
     wanted = wanted_target(target, loaded.labels)
     if out is not None:
-        _explained_to(out, loaded, explainer, inputs, wanted, seed, as_json)
-        if as_json:
-            print_json({"method": explainer.spec, "attributions": len(inputs), "out": str(out)})
-        else:
-            print(out)
-        return
-    found = dict(_explained(loaded, explainer, inputs, wanted, seed, as_json))
+        _explained_to(out, loaded, explainer, inputs, target=wanted, seed=seed)
+        return Answer(
+            json={"method": explainer.spec, "attributions": len(inputs), "out": str(out)},
+            lines=[out],
+        )
+    found = dict(_explained(loaded, explainer, inputs, target=wanted, seed=seed))
     in_order = [(name, *found[i]) for i, (name, _) in enumerate(inputs)]
     unread = [one.notes["unread"] for _, one, _ in in_order if one.notes.get("unread")]
     if unread:
@@ -89,32 +89,26 @@ def explain(
             f"their end: {sum(unread):,.0f} words beyond its limit decide nothing and score zero",
             markup=False,
         )
-    if html is not None:
-        from ..models.loading import model_name
-        from ..reports.explanations import Explanation, write_explanations
-
-        explained = [Explanation(*one, loaded.labels) for one in in_order]
-        write_explanations(explained, html, model=model_name(model))
-    if as_json:
-        rows = [_attribution_json(*one, loaded.labels) for one in in_order]
-        page = {} if html is None else {"page": str(html)}
-        print_json({"method": explainer.spec, "attributions": rows, **page})
-    elif html is not None:
-        print(html)
-    else:
-        from ..reports.explanations import Explanation, print_explanations
-
-        explained = [Explanation(*one, loaded.labels) for one in in_order]
-        print_explanations(stdout(), explained, top=top)
+    explained = [Explanation(*one, loaded.labels) for one in in_order]
+    content = {
+        "method": explainer.spec,
+        "attributions": [_attribution_json(*one, loaded.labels) for one in in_order],
+    }
+    if html is None:
+        return Answer(
+            json=content, show=lambda console: print_explanations(console, explained, top=top)
+        )
+    write_explanations(explained, html, model=model_name(model))
+    return Answer(json={**content, "page": str(html)}, lines=[html])
 
 
 def _explained(
     model: Classifier,
     explainer: Any,
     inputs: list[tuple[str, Any]],
+    *,
     target: str | int,
     seed: int,
-    as_json: bool,
     done: Collection[int] = (),
 ) -> Iterator[tuple[int, tuple[Any, FloatArray]]]:
     """The place of every input not done yet, its explanation and the model's answer, in batches of
@@ -127,7 +121,7 @@ def _explained(
     left = [i for i in range(len(inputs)) if i not in done]
     batches = list(by_length([inputs[i][1].n_features for i in left], budget=1000))
     count = len(inputs) - len(left)
-    with ProgressBars(as_json) as bars:
+    with ProgressBars() as bars:
         for batch in (batches[i] for i in mixed(len(batches))):
             places = [left[i] for i in batch]
             texts = [inputs[i][1] for i in places]
@@ -144,9 +138,9 @@ def _explained_to(
     model: Classifier,
     explainer: Any,
     inputs: list[tuple[str, Any]],
+    *,
     target: str | int,
     seed: int,
-    as_json: bool,
 ) -> None:
     """Explanations as JSON lines; what was written before a kill is not asked again."""
     import hashlib
@@ -165,7 +159,8 @@ def _explained_to(
     lines = ResumableLines(out, asked)
     lines.open()
     rows: list[tuple[int, Any]] = []
-    for place, one in _explained(model, explainer, inputs, target, seed, as_json, lines.done):
+    explained = _explained(model, explainer, inputs, target=target, seed=seed, done=lines.done)
+    for place, one in explained:
         rows.append((place, _attribution_json(inputs[place][0], *one, model.labels)))
         if len(rows) >= KEPT_AT_A_TIME:
             lines.add(rows)
@@ -177,7 +172,7 @@ def _explained_to(
 def _attribution_json(
     name: str, a: Any, probabilities: FloatArray, labels: tuple[str, ...]
 ) -> dict[str, Any]:
-    return finite(  # type: ignore[no-any-return]
+    return plain(  # type: ignore[no-any-return]
         {
             "id": name,
             "text": a.input.text,

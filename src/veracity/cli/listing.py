@@ -2,117 +2,180 @@
 
 from __future__ import annotations
 
-from typing import Any
+import inspect
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from .options import Json
-from .showing import print_json, stdout
+import typer
+from typer.core import TyperGroup
 
+from .reading import command
+from .showing import Answer
 
-def list_explainers(as_json: Json = False) -> None:
-    """The explanation methods, with what they need of a model."""
-    from ..core.classifiers import ability_name
-    from ..explainers import explainers
-
-    _list(explainers, as_json, lambda cls: ability_name(cls.needs), "needs")
-
-
-def list_metrics(as_json: Json = False) -> None:
-    """The tests of explanations, with what they measure."""
-    from ..metrics import metrics
-
-    _list(metrics, as_json, lambda cls: ", ".join(cls.quantities), "quantities")
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
-def list_models(as_json: Json = False) -> None:
-    """The models that can be trained here."""
-    from ..models.architectures import architectures
-
-    _list(architectures, as_json, lambda cls: f"{cls.training.epochs} epochs", "training")
-
-
-def list_changes(as_json: Json = False) -> None:
-    """The ways to change data so that the truth is known."""
-    from ..changes import changes
-
-    _list(changes, as_json, lambda cls: "", "")
-
-
-def list_truths(as_json: Json = False) -> None:
-    """The sources of words that are held to decide."""
-    from ..truths import truths
-
-    _list(truths, as_json, lambda cls: "", "")
-
-
-def list_recipes(as_json: Json = False) -> None:
-    """The papers' experiments."""
-    from ..recipes.papers import recipes
-
-    _list(recipes, as_json, lambda cls: ", ".join(cls.settings()["scales"]), "scales")
-
-
-def list_datasets(as_json: Json = False) -> None:
-    """The corpora that go by a name."""
-    from ..data.corpora import corpora
-
-    _list(corpora, as_json, lambda cls: "", "")
-
-
-def list_formats(as_json: Json = False) -> None:
-    """The layouts of other people's files that are read, and the columns that tell them."""
-    from ..data.formats import formats
-
-    _list(formats, as_json, lambda cls: ", ".join(sorted(cls.fields)), "columns")
-
-
-def _list(registry: Any, as_json: bool, extra: Any, heading: str) -> None:
-    from ..core.plugins import first_line, settings
-
-    rows = []
-    for name in registry.names():
-        cls = registry.get(name)
-        options = settings(cls()) if _has_defaults(cls) else {}
-        row = {"name": name, "about": first_line(cls), "settings": options}
-        row |= {"profiles": cls.profiles} if cls.profiles else {}
-        if heading:
-            row[heading] = extra(cls)
-        rows.append(row)
-    if as_json:
-        print_json({registry.kind + "s": rows})
-        return
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    table.add_column("name", style="bold", no_wrap=True)
-    table.add_column("what it is, and its settings")
-    if heading:
-        table.add_column(heading, style="dim")
-    for row in rows:
-        shown = ", ".join(f"{k}={v}" for k, v in row["settings"].items())
-        about = row["about"] if not shown else f"{row['about']}\n[dim]{escape(shown)}[/dim]"
-        for profile, values in row.get("profiles", {}).items():
-            unlike = ", ".join(f"{k}={v}" for k, v in values.items())
-            about += f"\n[dim]{escape(f'profile={profile}: {unlike}')}[/dim]"
-        table.add_row(row["name"], about, *([row[heading]] if heading else []))
-    stdout().print(table)
-
-
-def _has_defaults(cls: type) -> bool:
-    import dataclasses
-
-    return dataclasses.is_dataclass(cls) and all(
-        f.default is not dataclasses.MISSING for f in dataclasses.fields(cls)
-    )
-
-
-VERBS = {
-    "explainers": list_explainers,
-    "metrics": list_metrics,
-    "models": list_models,
-    "changes": list_changes,
-    "truths": list_truths,
-    "recipes": list_recipes,
-    "datasets": list_datasets,
-    "formats": list_formats,
+KINDS = {
+    "explainers": (
+        "explainers:explainers",
+        "The explanation methods, with what they need of a model.",
+    ),
+    "metrics": ("metrics:metrics", "The tests of explanations, with what they measure."),
+    "models": ("models.architectures:architectures", "The models that can be trained here."),
+    "changes": ("changes:changes", "The ways to change data so that the truth is known."),
+    "truths": ("truths:truths", "The sources of words that are held to decide."),
+    "recipes": ("recipes.papers:recipes", "The papers' experiments."),
+    "datasets": ("data.corpora:corpora", "The corpora that go by a name."),
+    "formats": (
+        "data.formats:formats",
+        "The layouts of other people's files that are read, and the columns that tell them.",
+    ),
 }
+"""Where the plug-ins of a kind are registered, and what they are."""
+
+
+def _lister(kind: str) -> Callable[[], Answer]:
+    def list_kind() -> Answer:
+        return _list(kind)
+
+    list_kind.__doc__ = KINDS[kind][1]
+    return list_kind
+
+
+VERBS = {kind: _lister(kind) for kind in KINDS}
+
+
+def _registry(kind: str) -> Any:
+    module, _, name = KINDS[kind][0].partition(":")
+    return getattr(import_module(f"veracity.{module}"), name)
+
+
+def _fact(kind: str, cls: Any) -> dict[str, str]:
+    """What else is to know of the plug-ins of a kind."""
+    from ..core.classifiers import ability_name
+
+    match kind:
+        case "explainers":
+            return {"needs": ability_name(cls.needs)}
+        case "metrics":
+            return {"quantities": ", ".join(cls.quantities)}
+        case "models":
+            return {"training": f"{cls.training.epochs} epochs"}
+        case "recipes":
+            return {"scales": ", ".join(cls.settings()["scales"])}
+        case "formats":
+            return {"columns": ", ".join(sorted(cls.fields))}
+    return {}
+
+
+def _row(kind: str, name: str, cls: Any) -> dict[str, Any]:
+    from ..core.plugins import first_line, settings_of
+
+    options = settings_of(cls)
+    # what has no default cannot be shown by it
+    values = {s.name: s.default for s in options} if all(s.optional for s in options) else {}
+    row = {"name": name, "about": first_line(cls), "settings": values}
+    return row | ({"profiles": cls.profiles} if cls.profiles else {}) | _fact(kind, cls)
+
+
+def _list(kind: str) -> Answer:
+    registry = _registry(kind)
+    rows = [_row(kind, name, registry.get(name)) for name in registry.names()]
+    heading = next(iter(_fact(kind, registry.get(registry.names()[0]))), "")
+
+    def show(console: Console) -> None:
+        from rich.markup import escape
+        from rich.table import Table
+
+        table = Table(box=None, pad_edge=False)
+        table.add_column("name", style="bold", no_wrap=True)
+        table.add_column("what it is, and its settings")
+        if heading:
+            table.add_column(heading, style="dim")
+        for row in rows:
+            about = row["about"]
+            for line in filter(None, (_values(row["settings"]), *_profiles(row))):
+                about += f"\n[dim]{escape(line)}[/dim]"
+            table.add_row(row["name"], about, *([row[heading]] if heading else []))
+        console.print(table)
+
+    return Answer(json={f"{registry.kind}s": rows}, show=show)
+
+
+def _values(settings: Mapping[str, Any]) -> str:
+    return ", ".join(f"{k}={v}" for k, v in settings.items())
+
+
+def _profiles(row: Mapping[str, Any]) -> Iterator[str]:
+    for profile, values in row.get("profiles", {}).items():
+        yield f"profile={profile}: {_values(values)}"
+
+
+# ---- one plug-in ------------------------------------------------------------------------------
+
+
+class PluginGroup(TyperGroup):
+    """`veracity list lime` beside `veracity list explainers`."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return super().get_command(ctx, cmd_name) or _plugin_command(cmd_name)
+
+
+def _plugin_command(name: str) -> Any:
+    """A command that describes what goes by a name, be it of several kinds; None where nothing
+    does."""
+    kinds = [kind for kind in KINDS if name in _registry(kind).names()]
+    if not kinds:
+        return None
+    app = typer.Typer(add_completion=False)
+
+    @app.command(name)
+    @command
+    def describe() -> Answer:
+        """What it does, and its settings."""
+        return _describe(name, kinds)
+
+    return typer.main.get_command(app)
+
+
+def _describe(name: str, kinds: list[str]) -> Answer:
+    from ..core.plugins import LARGEST, settings_of
+
+    found = []
+    for kind in kinds:
+        registry = _registry(kind)
+        cls: Any = registry.get(name)
+        about = re.sub(r"(?<!\n)\n(?!\n)", " ", inspect.getdoc(cls) or "")
+        options = [asdict(setting) for setting in settings_of(cls)]
+        row = {**_row(kind, name, cls), "kind": registry.kind, "about": about}
+        found.append({**row, "settings": options, **_fact(kind, cls)})
+
+    def show(console: Console) -> None:
+        from rich.table import Table
+        from rich.text import Text
+
+        for row, kind in zip(found, kinds, strict=True):
+            console.print(f"{name}, one of {kind}\n\n{row['about']}\n", markup=False)
+            table = Table(box=None, pad_edge=False)
+            for column in ("setting", "kind", "default", "what it is"):
+                table.add_column(column)
+            for option in row["settings"]:
+                default = str(option["default"]) if option["optional"] else "(to be given)"
+                # the limit that all numbers have is no news
+                bounded = option["largest"] not in (None, LARGEST)
+                bounds = f" (up to {option['largest']:,})" if bounded else ""
+                cells = (option["name"], option["kind"] + bounds, default, option["description"])
+                table.add_row(*map(Text, cells))
+            if row["settings"]:
+                console.print(table)
+            for line in _profiles(row):
+                console.print(line, markup=False)
+            for title in _fact(kind, _registry(kind).get(name)):
+                if row[title]:
+                    console.print(f"{title}: {row[title]}", markup=False, soft_wrap=True)
+
+    return Answer(json={"plugins": found}, show=show)

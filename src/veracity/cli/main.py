@@ -19,7 +19,7 @@ import typer
 
 from .. import __version__
 from ..core.errors import DataError, VeracityError
-from ..core.secrets import Discreet, hidden, learn
+from ..core.secrets import RedactingStream, redact, register_arguments
 from . import (
     auditing,
     building,
@@ -33,7 +33,7 @@ from . import (
     twins,
 )
 from .exits import BAD_INPUT, BUG, CLOSED_PIPE, SIGNALLED, Signals, ignore_signals
-from .reading import with_options
+from .reading import command
 from .showing import print_json
 
 app = typer.Typer(
@@ -53,7 +53,9 @@ truths_app = typer.Typer(
     help="Words held to decide where nobody marked any: pseudo ground truth.",
     no_args_is_help=True,
 )
-list_app = typer.Typer(help="What there is to choose from.", no_args_is_help=True)
+list_app = typer.Typer(
+    help="What there is to choose from.", no_args_is_help=True, cls=listing.PluginGroup
+)
 
 for _verb in (
     training.demo,
@@ -70,7 +72,7 @@ for _verb in (
     auditing.compare,
     auditing.report,
 ):
-    app.command()(with_options(_verb))
+    app.command()(command(_verb))
 for _group, _module in (
     (data_app, data),
     (build_app, building),
@@ -78,7 +80,7 @@ for _group, _module in (
     (list_app, listing),
 ):
     for _name, _verb in _module.VERBS.items():
-        _group.command(_name)(with_options(_verb))
+        _group.command(_name)(command(_verb))
 data_app.add_typer(build_app, name="build")
 app.add_typer(data_app, name="data")
 app.add_typer(truths_app, name="truths")
@@ -99,31 +101,31 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that cannot show a sign still runs
-    warnings.showwarning = _warning_told
+    warnings.showwarning = _show_warning
     for name, least in (("COLUMNS", 1), ("SOURCE_DATE_EPOCH", 0)):  # libraries fail at others
         if not _is_number(os.environ.get(name, "80"), least):
             del os.environ[name]
     arguments = sys.argv[1:]
-    learn(arguments)
+    register_arguments(arguments)
     debug = "--debug" in arguments
     arguments = [a for a in arguments if a != "--debug"]
     error: BaseException | None = None
     with (
-        redirect_stdout(_discreet(sys.stdout)),
-        redirect_stderr(_discreet(sys.stderr)),
+        redirect_stdout(_redacting(sys.stdout)),
+        redirect_stderr(_redacting(sys.stderr)),
     ):
-        with Signals.heard() as signals:
+        with Signals.handled() as signals:
             try:
-                _check_signs(arguments)
+                _check_encoding(arguments)
                 app(args=arguments, prog_name="veracity")
             except BaseException as raised:
                 signals.ended = True
                 error = raised
         message, code = _outcome(error, signals.number)
         if message:
-            _tell(hidden(message), "--json" in arguments, error if debug else None)
+            _report(redact(message), "--json" in arguments, error if debug else None)
         for stream in (sys.stdout, sys.stderr):
-            _lost(stream)  # else Python says so at exit, and with a code of its own
+            _flush_error(stream)  # else Python says so at exit, and with a code of its own
     # what a stranger's code left behind, a thread or a closed stream, would keep us or have a code
     # of its own, and so would another signal
     closed = any(stream is not None and stream.closed for stream in (sys.stdout, sys.stderr))
@@ -134,12 +136,12 @@ def main() -> None:
     raise SystemExit(code)
 
 
-def _discreet(stream: TextIO | None) -> TextIO | None:
+def _redacting(stream: TextIO | None) -> TextIO | None:
     """A stream that prints no secret; one that who called has closed stays so."""
-    return None if stream is None else cast(TextIO, Discreet(stream))
+    return None if stream is None else cast(TextIO, RedactingStream(stream))
 
 
-def _check_signs(arguments: list[str]) -> None:
+def _check_encoding(arguments: list[str]) -> None:
     """Words and paths in UTF-8: where the locale knows ASCII only, Python is started again in the
     mode that reads them."""
     try:
@@ -172,7 +174,7 @@ def _is_text(word: str) -> bool:
     return True
 
 
-def _warning_told(
+def _show_warning(
     message: Warning | str,
     category: type[Warning],
     filename: str,
@@ -182,12 +184,12 @@ def _warning_told(
 ) -> None:
     """Our own warnings in a line each; those of the libraries below are not the user's concern."""
     if category is UserWarning:
-        print(f"veracity: {hidden(str(message))}", file=sys.stderr)
+        print(f"veracity: {redact(str(message))}", file=sys.stderr)
 
 
 def _outcome(error: BaseException | None, received: int | None) -> tuple[str, int]:
     """What is to be said, and the exit code: the one place that decides both."""
-    lost = _lost(sys.stdout)
+    lost = _flush_error(sys.stdout)
     code = error.code if isinstance(error, SystemExit) else None
     behind = error.__context__ if isinstance(error, SystemExit) else None
     interrupted = isinstance(error, KeyboardInterrupt) or code == SIGNALLED + signal.SIGINT
@@ -223,7 +225,7 @@ def _outcome(error: BaseException | None, received: int | None) -> tuple[str, in
     )
 
 
-def _tell(message: str, as_json: bool, error: BaseException | None) -> None:
+def _report(message: str, as_json: bool, error: BaseException | None) -> None:
     try:
         from ..reports.showing import printable
     except BaseException:  # a signal in the middle of an import leaves it broken
@@ -241,7 +243,7 @@ def _tell(message: str, as_json: bool, error: BaseException | None) -> None:
             print(("" if i else "veracity: ") + printable(line), file=sys.stderr)
 
 
-def _lost(stream: TextIO | None) -> OSError | None:
+def _flush_error(stream: TextIO | None) -> OSError | None:
     """Why what was printed reaches nobody, if so; what is left of it is then let go."""
     if stream is None:  # closed by who called
         return None

@@ -14,6 +14,25 @@ Seed = Annotated[
     int, typer.Option(min=0, max=LARGEST_SEED, help="Makes every random choice repeatable.")
 ]
 Out = Annotated[Path | None, typer.Option(help="Folder to write to.")]
+RecordsFile = Annotated[Path, typer.Option(help="File to write: JSON lines, one record each.")]
+Workers = Annotated[int, typer.Option(min=1, help="Worker processes.")]
+WorkersPerCore = Annotated[
+    int | None, typer.Option(min=1, help="Worker processes; by default one per core.")
+]
+Methods = Annotated[
+    list[str] | None,
+    typer.Option("--methods", "--method", help="Separated by commas; by default all."),
+]
+Lexicon = Annotated[
+    list[Path] | None,
+    typer.Option(
+        help="Emotional words: word and number with a tab between, or a list whose file name "
+        "says positive or negative. By default a small stock of our own."
+    ),
+]
+Epochs = Annotated[int | None, typer.Option(help="At most so many passes.")]
+StepTexts = Annotated[int | None, typer.Option(help="Texts per step.")]
+LearningRate = Annotated[float | None, typer.Option(help="Adam's step size.")]
 ModelSource = Annotated[
     str,
     typer.Argument(

@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..core.errors import DataError
-from .exits import FAILED_BAR
-from .options import DataSource, Json, Limit, ModelSource, Out, Seed, Split
-from .reading import (
-    FileOptions,
-    ModelOptions,
-    answers_beside,
-    check_new,
-    numbers,
-    part_of,
-    short_names,
+from .exits import MISSED_THRESHOLD
+from .options import (
+    DataSource,
+    Json,
+    Limit,
+    Methods,
+    ModelSource,
+    Out,
+    RecordsFile,
+    Seed,
+    Split,
+    WorkersPerCore,
 )
-from .showing import ProgressBars, print_json, stderr, stdout
+from .reading import FileOptions, ModelOptions, check_new, is_costly, numbers, short_names
+from .showing import Answer, ProgressBars, print_path, stderr
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def plant(
     data: DataSource,
-    out: Annotated[Path, typer.Option(help="File to write: JSON lines, one record each.")],
+    out: RecordsFile,
     file: FileOptions,
     by: Annotated[
         list[str] | None,
@@ -35,11 +42,8 @@ def plant(
     ] = None,
     seed: Seed = 0,
     limit: Limit = None,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Change data so that a good model must use words that you know; then train and audit on it."""
-    from dataclasses import replace
-
     from ..changes import changed
     from ..core.plugins import split_specs
     from ..data.records import write_records
@@ -62,24 +66,20 @@ def plant(
             "choose a cue for which they offer a place"
         )
     write_records(replace(planted, examples=examples), out)
-    if as_json:
-        print_json({"data": str(out), "name": planted.name, **facts})
-        return
-    say = stderr()
-    for line in (
-        f"{facts['carriers']:,} of {facts['examples']:,} texts carry a planted cue, on "
-        f"{facts['word_share']:.1%} of all words; {facts['decoys']:,} a decoy",
-        f"without the cue, at most {facts['bound']:.3f} can be expected; with nothing else, "
-        f"{facts['ceiling']:.3f}; "
-        + (
-            f"a model must reach {facts['required']:.3f} on test texts to have used it"
-            if facts["required"] > facts["bound"] + 0.005
-            else "nothing forces a model to use it"
-        ),
-        f"next: veracity train text_cnn {out} --out MODEL; veracity audit MODEL {out} --split test",
-    ):
-        say.print(line, markup=False, highlight=False)
-    print(out)
+    forced = facts["required"] > facts["bound"] + 0.005
+    needed = f"a model must reach {facts['required']:.3f} on test texts to have used it"
+    return Answer(
+        json={"data": str(out), "name": planted.name, **facts},
+        notes=[
+            f"{facts['carriers']:,} of {facts['examples']:,} texts carry a planted cue, on "
+            f"{facts['word_share']:.1%} of all words; {facts['decoys']:,} a decoy",
+            f"without the cue, at most {facts['bound']:.3f} can be expected; with nothing else, "
+            f"{facts['ceiling']:.3f}; {needed if forced else 'nothing forces a model to use it'}",
+            f"next: veracity train text_cnn {out} --out MODEL; veracity audit MODEL {out} "
+            "--split test",
+        ],
+        lines=[out],
+    )
 
 
 def dryrun(
@@ -120,10 +120,7 @@ def dryrun(
         float,
         typer.Option(help="Share of labels that are kept; by 0.5 the text tells nothing of two."),
     ] = 0.5,
-    methods: Annotated[
-        list[str] | None,
-        typer.Option("--methods", "--method", help="Separated by commas; by default all."),
-    ] = None,
+    methods: Methods = None,
     seeds: Annotated[
         int | None, typer.Option(min=1, help="So many trainings of every cue and strength.")
     ] = None,
@@ -132,11 +129,8 @@ def dryrun(
     ] = None,
     limit: Limit = None,
     out: Out = None,
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Worker processes; by default one per core.")
-    ] = None,
-    as_json: Json = False,
-) -> None:
+    workers: WorkersPerCore = None,
+) -> Answer:
     """Would this method have shown me that my model cheats? Plants cues and finds out; resumes."""
     from ..engine.executors import Local, default_workers
     from ..experiments.dryrun import plan_dryrun, run_dryrun
@@ -161,18 +155,14 @@ def dryrun(
         markup=False,
         soft_wrap=True,
     )
-    with ProgressBars(as_json) as bars:
+    with ProgressBars() as bars:
         done = run_dryrun(
             plan,
             Local(workers or default_workers(n)),
-            watch=lambda progress: bars.watch("dry run", progress),
+            watch=bars.of("dry run"),
         )
-        report = write_dryrun(
-            done.record,
-            found=done.findings,
-            watch=lambda progress: bars.watch("reports", progress),
-        )
-    _tell_dryrun(done, report, as_json)
+        report = write_dryrun(done.record, found=done.findings, watch=bars.of("reports"))
+    return _dryrun_answer(done, report)
 
 
 def suspects(
@@ -204,7 +194,7 @@ def suspects(
     split: Split = "",
     limit: Annotated[int, typer.Option(min=1, help="Look at so many texts at most.")] = 3000,
     as_json: Json = False,
-) -> None:
+) -> Answer:
     """List what a model leans on beyond what it means for the task."""
     from ..auditing.audit import default_folder
     from ..core.files import check_own, sole_writer
@@ -216,22 +206,20 @@ def suspects(
 
     if method:
         explainers.make(method)
-    read = file.data(data)
-    part = part_of(read, data, split, limit, seed)
-    (name,) = short_names([model])
-    folder = out or default_folder(part, ["suspects", name])
+    part = file.part(data, split, limit, seed)
+    names = short_names([model])
+    folder = out or default_folder(part, ["suspects", *names])
     check_own(folder, SUSPECTS)
     check_page(folder / PAGE)
-    answers = answers_beside(folder)
-    loaded = service.model(model, file.labels, cache=answers)
+    models = service.models(names, file.labels, beside=folder)
 
     def tell_plan(plan: Any) -> None:
-        if not as_json and getattr(loaded, "costly", False):
+        if not as_json and is_costly(models):
             stderr().print(plan.sentence, markup=False, soft_wrap=True)
 
-    with ProgressBars(as_json) as shown:
+    with ProgressBars() as bars:
         found = find_suspects(
-            {name: loaded},
+            models,
             part,
             method=method or None,
             limit=None,
@@ -240,47 +228,47 @@ def suspects(
             least_texts=least,
             vectors=vectors or None,
             seed=seed,
-            watch=lambda progress: shown.watch("suspects", progress),
+            watch=bars.of("suspects"),
             tell_plan=tell_plan,
         )
     with sole_writer(folder, SUSPECTS):
         page = write_suspects(found, folder / PAGE)
         found.write(folder / FILE)
-    if as_json:
-        print_json({"report": str(page), **found.to_dict()})
-    else:
-        console = stdout()
+
+    def show(console: Console) -> None:
         print_suspects(console, found)
-        console.print(f"\nReport: {page}", markup=False, soft_wrap=True)
+        print_path(console, "\nReport", page)
+
+    answer = Answer(json={"report": str(page), **found.to_dict()}, show=show)
     if fail and found.alarms:
-        raise typer.Exit(FAILED_BAR)
+        return replace(answer, exit_code=MISSED_THRESHOLD)
     if fail and not found.can_clear:
+        answer.print(as_json)
         raise DataError(found.limits)
+    return answer
 
 
-def _tell_dryrun(done: Any, report: Path, as_json: bool) -> None:
-    from dataclasses import asdict
-
+def _dryrun_answer(done: Any, report: Path) -> Answer:
     from ..experiments.dryrun_findings import headline, remarks
-
-    found = done.findings
-    if as_json:
-        print_json(
-            {
-                "dryrun": str(done.folder),
-                "report": str(report),
-                "headline": headline(done.record, found),
-                "remarks": remarks(done.record, found),
-                "methods": [asdict(p) for p in found.profiles],
-                "cues": [asdict(cell) for cell in found.cells],
-                "trials": [asdict(trial) for trial in done.record.trials],
-                "made": done.made,
-                "reused": done.reused,
-            }
-        )
-        return
     from ..reports.terminal import print_dryrun
 
-    console = stdout()
-    print_dryrun(console, done.record, found)
-    console.print(f"\nReport: {report}", markup=False, soft_wrap=True)
+    found = done.findings
+
+    def show(console: Console) -> None:
+        print_dryrun(console, done.record, found)
+        print_path(console, "\nReport", report)
+
+    return Answer(
+        json=lambda: {
+            "dryrun": str(done.folder),
+            "report": str(report),
+            "headline": headline(done.record, found),
+            "remarks": remarks(done.record, found),
+            "methods": [asdict(p) for p in found.profiles],
+            "cues": [asdict(cell) for cell in found.cells],
+            "trials": [asdict(trial) for trial in done.record.trials],
+            "made": done.made,
+            "reused": done.reused,
+        },
+        show=show,
+    )

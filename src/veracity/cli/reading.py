@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -18,15 +19,16 @@ import typer
 
 from ..core.errors import DataError, PluginError
 from ..core.examples import read_labels
-from ..core.foreign import deed, interrupted, is_own, last_place
+from ..core.foreign import describe_failure, is_interrupt, is_own_file, raised_at
 from ..core.plugins import blame
-from ..core.secrets import hidden, keep, of_header
+from ..core.secrets import header_secrets, redact, register
 from .options import (
     AllowUnpickle,
     BatchSize,
     Budget,
     ColumnsOption,
     Header,
+    Json,
     Labels,
     Language,
     Layout,
@@ -34,12 +36,13 @@ from .options import (
     SkipBad,
     Timeout,
 )
-from .showing import without_token
+from .showing import Answer, without_token
 
 if TYPE_CHECKING:
     from ..auditing.training_sets import DataConfig
     from ..core.classifiers import Classifier
     from ..core.examples import Dataset
+    from ..models.architecture import Architecture, Training
 
 
 def check_new(out: Path, *, records: bool = True) -> None:
@@ -57,7 +60,7 @@ def label_list(labels: str) -> list[str] | None:
     return read_labels(labels) if labels else None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FileOptions:
     """How a file of examples is read."""
 
@@ -76,6 +79,10 @@ class FileOptions:
     def data(self, source: str) -> Dataset:
         return self.reading(source).data()
 
+    def part(self, source: str, split: str, limit: int | None, seed: int) -> Dataset:
+        """The part asked for, or a sample of it."""
+        return part_of(self.data(source), source, split, limit, seed)
+
 
 @dataclass(frozen=True)
 class ModelOptions:
@@ -89,7 +96,7 @@ class ModelOptions:
 
     def source(self, source: str, labels: str = "") -> str:
         """A model as another command would name it, without what opens it."""
-        words = [hidden(source)]
+        words = [redact(source)]
         words += ["--allow-unpickle"] if self.allow_unpickle else []
         words += ["--labels", labels] if labels else []
         for header in self.header or []:
@@ -110,10 +117,18 @@ class ModelOptions:
             headers=headers(self.header or []),
         )
 
+    def models(
+        self, names: Mapping[str, str], labels: str, *, beside: Path
+    ) -> dict[str, Classifier]:
+        """Models by name; the answers of endpoints are kept beside the folder of a run, and links
+        are followed as far as they lead."""
+        cache = Path(f"{os.path.realpath(beside)}.answers.sqlite")
+        return {name: self.model(source, labels, cache=cache) for name, source in names.items()}
 
-def answers_beside(folder: Path) -> Path:
-    """Where the answers of endpoints are kept for a run; links are followed as far as they lead."""
-    return Path(f"{os.path.realpath(folder)}.answers.sqlite")
+
+def is_costly(models: Mapping[str, Classifier]) -> bool:
+    """Whether questions to one of them cost money, so that a person wants to know how many."""
+    return any(getattr(model, "costly", False) for model in models.values())
 
 
 OUR_HEADERS = ("content-length", "transfer-encoding", "host", "connection", "content-type")
@@ -136,7 +151,7 @@ def headers(lines: list[str]) -> dict[str, str]:
             )
         try:
             found[name.strip()] = Template(value.strip()).substitute(os.environ).strip()
-            keep(of_header(found[name.strip()]))
+            register(header_secrets(found[name.strip()]))
         except KeyError as missing:
             raise PluginError(
                 f"--header {name.strip()} names the variable {missing.args[0]}, which is not set "
@@ -153,9 +168,9 @@ def headers(lines: list[str]) -> dict[str, str]:
 GROUPS = (FileOptions, ModelOptions)
 
 
-def with_options(verb: Callable[..., None]) -> Callable[..., None]:
-    """A verb as the command line sees it: in place of a group, each of its options, before the
-    last of the verb's own."""
+def command(verb: Callable[..., Answer]) -> Callable[..., None]:
+    """A verb as the command line sees it: in place of a group, each of its options; its answer is
+    printed, as JSON where that is asked for, and gives the exit code."""
     own, spread, groups = [], [], {}
     for one in inspect.signature(verb, eval_str=True).parameters.values():
         if one.annotation not in GROUPS:
@@ -172,34 +187,46 @@ def with_options(verb: Callable[..., None]) -> Callable[..., None]:
                     annotation=hints[option.name],
                 )
             )
-    shown = [*own[:-1], *spread, *own[-1:]]
+    as_json = inspect.Parameter(
+        "as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Json
+    )
+    shown = [*(one for one in own if one.name != "as_json"), *spread, as_json]
 
     @functools.wraps(verb)
-    def told(**given: Any) -> None:
+    def run(*, as_json: bool, **given: Any) -> None:
         for name, group in groups.items():
             given[name] = group(**{option.name: given.pop(option.name) for option in fields(group)})
-        with nobody_leaves():
-            verb(**given)
+        if any(one.name == "as_json" for one in own):
+            given["as_json"] = as_json
+        with only_own_exits():
+            answer = verb(**given)
+            answer.print(as_json)
+            if answer.exit_code:
+                raise typer.Exit(answer.exit_code)
 
-    told.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
-    told.__annotations__ = {one.name: one.annotation for one in shown}
-    return told
+    run.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in shown}
+    return run
 
 
 @contextmanager
-def nobody_leaves() -> Iterator[None]:
+def only_own_exits() -> Iterator[None]:
     """A command ends where we say so: what a model or a plug-in does to end it is its fault."""
     try:
         with blame():
             yield
     except (SystemExit, KeyboardInterrupt, GeneratorExit, typer.Exit) as error:
-        file, line = last_place(error)
+        file, line = raised_at(error)
         # where nobody reads on, what prints for us leaves by itself
-        if is_own(file) or interrupted(error) or isinstance(error.__context__, BrokenPipeError):
+        if (
+            is_own_file(file)
+            or is_interrupt(error)
+            or isinstance(error.__context__, BrokenPipeError)
+        ):
             raise
         raise PluginError(
-            f"code that is not ours ({file}, line {line}) {deed(error)}. Mend it there, or leave "
-            "it out; --debug shows how it came to that"
+            f"code that is not ours ({file}, line {line}) {describe_failure(error)}. Mend it "
+            "there, or leave it out; --debug shows how it came to that"
         ) from error
 
 
@@ -236,6 +263,22 @@ def short_names(sources: list[str]) -> dict[str, str]:
     return named
 
 
+def read_training(architecture: Architecture, **options: Any) -> Training:
+    """How an architecture is trained, with what was asked for in place of its own."""
+    asked = {name: value for name, value in options.items() if value is not None}
+    try:
+        return dataclasses.replace(architecture.training, **asked)
+    except ValueError as error:
+        raise PluginError(str(error)) from None
+
+
+def emotional_words(files: Sequence[Path] | None) -> Mapping[str, int]:
+    """Those of these files, or a small stock of our own."""
+    from ..data.lexicon import own_lexicon, read_lexicon
+
+    return read_lexicon(*files) if files else own_lexicon()
+
+
 def numbers(option: str, text: str) -> tuple[float, ...]:
     try:
         return tuple(float(part) for part in text.split(",") if part.strip())
@@ -245,7 +288,7 @@ def numbers(option: str, text: str) -> tuple[float, ...]:
         ) from None
 
 
-def given_texts(texts: list[str], language: str, max_words: int) -> list[Any]:
+def typed_texts(texts: list[str], language: str, max_words: int) -> list[Any]:
     from ..data.words import read_text
 
     typed = texts != ["-"]

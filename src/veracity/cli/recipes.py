@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from .options import Json, Out, Seed
-from .showing import ProgressBars, print_json, stderr, stdout, working
+from .options import Out, Seed, WorkersPerCore
+from .showing import Answer, ProgressBars, stderr, working
 
 
 def run(
@@ -24,11 +24,8 @@ def run(
     ] = "",
     out: Out = None,
     seed: Seed = 0,
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Worker processes; by default one per core.")
-    ] = None,
-    as_json: Json = False,
-) -> None:
+    workers: WorkersPerCore = None,
+) -> Answer:
     """Do a paper's experiments and show its tables beside ours; resumes when given again."""
     from ..core.files import sole_writer
     from ..recipes.papers import recipes
@@ -38,19 +35,19 @@ def run(
     chosen = recipes.make(recipe)
     folder = out or Path("runs") / f"{chosen.plugin_name()}-{scale}"
     with sole_writer(folder, EXPERIMENT):
-        with ProgressBars(as_json) as bars:
+        with ProgressBars() as bars:
             found = chosen.run(
                 folder,
                 scale=scale,
                 data=data or None,
                 seed=seed,
                 workers=workers,
-                watch=lambda progress: bars.watch(chosen.plugin_name(), progress),
+                watch=bars.of(chosen.plugin_name()),
             )
         with working(stderr(), "writing pages"):
             report = write_findings(found, folder)
-    if as_json:
-        print_json({"report": str(report), "findings": str(folder / "findings.json")})
-        return
-    print_findings(stdout(), found)
-    print(report)
+    return Answer(
+        json={"report": str(report), "findings": str(folder / "findings.json")},
+        show=lambda console: print_findings(console, found),
+        lines=[report],
+    )

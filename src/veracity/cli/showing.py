@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..core.progress import Progress, TrainingProgress
-from ..core.secrets import hidden
+from ..core.files import plain
+from ..core.progress import Progress, TrainingProgress, Watcher
+from ..core.secrets import redact
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -32,20 +34,39 @@ def stdout() -> Console:
 
 
 def print_json(content: Any) -> None:
-    text = json.dumps(finite(content), ensure_ascii=False).encode("utf-8", "replace").decode()
+    text = json.dumps(plain(content), ensure_ascii=False).encode("utf-8", "replace").decode()
     # a stream of another encoding would put question marks in the place of signs
     print(re.sub(r"[^\x00-\x7f]+", lambda found: json.dumps(found[0])[1:-1], text))
 
 
-def finite(content: Any) -> Any:
-    """JSON has neither NaN nor infinity: what is not defined is null."""
-    if isinstance(content, dict):
-        return {str(k): finite(v) for k, v in content.items()}
-    if isinstance(content, list | tuple):
-        return [finite(v) for v in content]
-    if isinstance(content, float) and not math.isfinite(content):
-        return None
-    return content
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What a verb has found, for a program and for a person."""
+
+    json: Mapping[str, Any] | Callable[[], Mapping[str, Any]]
+    notes: Sequence[str] = ()
+    """Lines on standard error."""
+    show: Callable[[Console], None] | None = None
+    """Prints what is more than lines."""
+    lines: Sequence[object] = ()
+    """Lines on standard output, most often the path of what was written."""
+    exit_code: int = 0
+
+    def print(self, as_json: bool) -> None:
+        if as_json:
+            print_json(self.json() if callable(self.json) else self.json)
+            return
+        for note in self.notes:
+            stderr().print(note, markup=False, soft_wrap=True)
+        if self.show is not None:
+            self.show(stdout())
+        for line in self.lines:
+            print(line)
+
+
+def print_path(console: Console, title: str, path: Path) -> None:
+    """Where what was written stands, behind what is shown of it."""
+    console.print(f"{title}: {path}", markup=False, soft_wrap=True)
 
 
 @contextmanager
@@ -67,12 +88,11 @@ def working(console: Console, said: str) -> Iterator[None]:
 class ProgressBars:
     """Progress on standard error; plain lines where that is not a terminal."""
 
-    def __init__(self, quiet: bool) -> None:
+    def __init__(self) -> None:
         self.console = stderr()
-        self.quiet = quiet
-        self.said: dict[str, int] = {}
-        self.begun: dict[str, tuple[float, int]] = {}
-        self.foretold: set[str] = set()
+        self.tenths: dict[str, int] = {}
+        self.started: dict[str, tuple[float, int]] = {}
+        self.forecast: set[str] = set()
         self.tasks: dict[str, Any] = {}
         self.bar: Any = None
 
@@ -101,6 +121,10 @@ class ProgressBars:
         if self.bar is not None:
             self.bar.stop()
 
+    def of(self, what: str) -> Watcher:
+        """Shows the progress of this."""
+        return partial(self.watch, what)
+
     def watch(self, what: str, progress: Progress) -> None:
         """The whole has one bar, and each step of it as long as it takes; so has each epoch."""
         name = progress.step or what
@@ -126,7 +150,7 @@ class ProgressBars:
         self, key: str, done: int, total: int, text: str, left: tuple[float, bool] | None = None
     ) -> None:
         """`left` are the seconds that the work itself expects; without, what is done tells."""
-        started, before = self.begun.setdefault(key, (time.monotonic(), done))
+        started, before = self.started.setdefault(key, (time.monotonic(), done))
         if left is None and done > before:
             left = (time.monotonic() - started) / (done - before) * (total - done), False
         soon = time_left(*left) if left is not None and done < total else ""
@@ -139,12 +163,12 @@ class ProgressBars:
             return
         tenth = 10 * done // max(total, 1)
         # as soon as it is known how long it takes, who watches a log wants to know it
-        first = bool(soon) and left is not None and not left[1] and key not in self.foretold
-        if tenth > self.said.get(key, 0) or first:
-            self.said[key] = tenth
-            self.foretold |= {key} if first else set()
-            told = f", {soon}" if soon else ""
-            self.console.print(f"{text} ({done} of {total}{told})", markup=False)
+        first = bool(soon) and left is not None and not left[1] and key not in self.forecast
+        if tenth > self.tenths.get(key, 0) or first:
+            self.tenths[key] = tenth
+            self.forecast |= {key} if first else set()
+            rest = f", {soon}" if soon else ""
+            self.console.print(f"{text} ({done} of {total}{rest})", markup=False)
 
 
 def time_left(seconds: float, and_more: bool = False) -> str:
@@ -170,7 +194,7 @@ def typed_command() -> str:
         elif word.startswith("--header="):
             words.append(f"--header={without_token(word.removeprefix('--header='))}")
         else:
-            words.append(hidden(word))
+            words.append(redact(word))
     return shlex.join(words)
 
 

@@ -3,33 +3,41 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from ..core.errors import PluginError
-from .auditing import tell_audit
-from .options import DataSource, Json, Limit, Seed
-from .reading import FileOptions
-from .showing import ProgressBars, print_json, stderr
+from .auditing import audit_answer
+from .options import (
+    DataSource,
+    Epochs,
+    LearningRate,
+    Lexicon,
+    Limit,
+    Seed,
+    StepTexts,
+    Workers,
+)
+from .reading import FileOptions, emotional_words, read_training
+from .showing import Answer, ProgressBars, stderr
 
 
 def demo(
     out: Annotated[Path, typer.Option(help="Folder to write to.")] = Path("runs/demo"),
     sentences: Annotated[int, typer.Option(min=1, help="How many reviews to audit.")] = 200,
-    workers: Annotated[int, typer.Option(min=1, help="Worker processes.")] = 1,
-    as_json: Json = False,
-) -> None:
+    workers: Workers = 1,
+) -> Answer:
     """Train two models on reviews, audit eight methods on them, write a report."""
     from ..core.files import sole_writer
     from ..recipes.demo import DEMONSTRATION
     from ..recipes.demo import demo as run_demo
     from ..reports.html import write_report
 
-    with sole_writer(out, DEMONSTRATION), ProgressBars(as_json) as bars:
+    with sole_writer(out, DEMONSTRATION), ProgressBars() as bars:
         audit = run_demo(out, sentences=sentences, workers=workers, watch=bars.watch)
         report = write_report(audit.run, conclusions=audit.conclusions)
-    tell_audit(audit, report, as_json)
+    return audit_answer(audit, report)
 
 
 def train(
@@ -40,9 +48,9 @@ def train(
     data: DataSource,
     out: Annotated[Path, typer.Option(help="Folder for the trained model.")],
     file: FileOptions,
-    epochs: Annotated[int | None, typer.Option(help="At most so many passes.")] = None,
-    batch_size: Annotated[int | None, typer.Option(help="Texts per step.")] = None,
-    learning_rate: Annotated[float | None, typer.Option(help="Adam's step size.")] = None,
+    epochs: Epochs = None,
+    batch_size: StepTexts = None,
+    learning_rate: LearningRate = None,
     patience: Annotated[int | None, typer.Option(help="Epochs to wait for a gain.")] = None,
     clip: Annotated[float | None, typer.Option(help="Largest gradient norm.")] = None,
     weight_decay: Annotated[float | None, typer.Option(help="Pull of weights to zero.")] = None,
@@ -62,11 +70,8 @@ def train(
     ] = None,
     seed: Seed = 0,
     limit: Limit = None,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Train a model; stopped, it goes on from its last epoch when given again."""
-    from dataclasses import replace
-
     from ..core.files import check_own
     from ..data.splits import leaks, split
     from ..experiments.training import trained_once
@@ -78,23 +83,18 @@ def train(
     if (out / RECORD).exists():
         raise PluginError(f"{out} holds a trained model already. Choose another --out")
     check_own(out, MODEL)
-    asked: dict[str, Any] = {
-        "epochs": epochs,
-        "batch_size": batch_size,
-        "learning_rate": learning_rate,
-        "patience": patience,
-        "clip": clip,
-        "weight_decay": weight_decay,
-        "stop_at": stop_at,
-        "keep": keep,
-        "seed": seed,
-    }
-    try:
-        training = replace(
-            architecture.training, **{k: v for k, v in asked.items() if v is not None}
-        )
-    except ValueError as error:
-        raise PluginError(str(error)) from None
+    training = read_training(
+        architecture,
+        epochs=epochs,
+        batch_size=batch_size,
+        learning_rate=learning_rate,
+        patience=patience,
+        clip=clip,
+        weight_decay=weight_decay,
+        stop_at=stop_at,
+        keep=keep,
+        seed=seed,
+    )
     reading = file.reading(data, limit)
     read = reading.data()
     parts = split(reading.prepared(read, seed=seed), seed=seed)
@@ -111,25 +111,25 @@ def train(
         "leaks": leaked,
         "reading": reading.recorded(),
     }
-    with ProgressBars(as_json) as bars:
+    with ProgressBars() as bars:
         student = trained_once(
             architecture,
             parts,
             out,
             data=about,
             training=training,
-            watch=lambda progress: bars.watch(architecture.spec, progress),
+            watch=bars.of(architecture.spec),
         )
     record = student.record
-    if as_json:
-        print_json({"model": str(out), "architecture": architecture.spec, **record})
-        return
     best = record["history"][record["best"]]
-    say.print(
-        f"Best after epoch {best['number'] + 1}: validation {best['validation_accuracy']:.3f}, "
-        f"test {record['test']['accuracy']:.3f} ({len(parts.test)} texts)"
+    return Answer(
+        json={"model": str(out), "architecture": architecture.spec, **record},
+        notes=[
+            f"Best after epoch {best['number'] + 1}: validation {best['validation_accuracy']:.3f}, "
+            f"test {record['test']['accuracy']:.3f} ({len(parts.test)} texts)"
+        ],
+        lines=[out],
     )
-    print(out)
 
 
 def pretrain(
@@ -142,13 +142,7 @@ def pretrain(
     data: DataSource,
     out: Annotated[Path, typer.Option(help="Folder for the encoder.")],
     file: FileOptions,
-    lexicon: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="Emotional words: word and number with a tab between, or a list whose file name "
-            "says positive or negative. By default a small stock of our own."
-        ),
-    ] = None,
+    lexicon: Lexicon = None,
     mine: Annotated[
         bool,
         typer.Option(
@@ -161,13 +155,11 @@ def pretrain(
     learning_rate: Annotated[float, typer.Option(help="Size of a step.")] = 5e-5,
     seed: Seed = 0,
     limit: Limit = None,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Teach an encoder emotional words before it sees labels; stopped, it goes on when given again.
 
     What it writes is an encoder like any other: veracity train 'transformer(encoder=OUT)' DATA."""
     from ..core.files import check_own
-    from ..data.lexicon import own_lexicon, read_lexicon
     from ..data.splits import sampled
     from ..models.pretraining import ENCODER, PRETRAINED, Pretraining
     from ..models.pretraining import pretrain as pretrained
@@ -175,13 +167,13 @@ def pretrain(
     if (out / PRETRAINED).exists():
         raise PluginError(f"{out} holds a pretrained encoder already. Choose another --out")
     check_own(out, ENCODER)
-    words = read_lexicon(*lexicon) if lexicon else own_lexicon()
+    words = emotional_words(lexicon)
     try:
         settings = Pretraining(epochs, batch_size, learning_rate, seed=seed)
     except ValueError as error:
         raise PluginError(str(error)) from None
     read = file.data(data)
-    with ProgressBars(as_json) as bars:
+    with ProgressBars() as bars:
         found = pretrained(
             encoder,
             sampled(read, limit, seed=seed),
@@ -189,18 +181,17 @@ def pretrain(
             out=out,
             mine=mine,
             pretraining=settings,
-            watch=lambda progress: bars.watch("pretraining", progress),
+            watch=bars.of("pretraining"),
         )
-    if as_json:
-        print_json({"encoder": str(out), **found.record})
-        return
-    stderr().print(
-        f"{found.record['words']:,} emotional words, {found.record['aspects']:,} aspects; best "
-        f"after epoch {found.best.number + 1}. Then: veracity train "
-        f"\"transformer(encoder='{out}')\" DATA --out MODEL",
-        markup=False,
+    return Answer(
+        json={"encoder": str(out), **found.record},
+        notes=[
+            f"{found.record['words']:,} emotional words, {found.record['aspects']:,} aspects; best "
+            f"after epoch {found.best.number + 1}. Then: veracity train "
+            f"\"transformer(encoder='{out}')\" DATA --out MODEL"
+        ],
+        lines=[out],
     )
-    print(out)
 
 
 def _balance(balance: dict[str, int]) -> str:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..core.errors import DataError, PluginError
-from .options import AllowUnpickle, DataSource, Json, Limit, Seed, Split
+from .options import AllowUnpickle, DataSource, Limit, RecordsFile, Seed, Split
 from .reading import FileOptions, ModelOptions, check_new, label_list, part_of
-from .showing import print_json, stderr, stdout, working
+from .showing import Answer, print_path, stderr, working
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 Words = Annotated[
     Path, typer.Argument(metavar="WORDS", help="A file written by `veracity truths learn`.")
@@ -46,8 +49,7 @@ def learn(
     ] = "train",
     seed: Seed = 0,
     limit: Limit = None,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Learn which words decide each label, where nobody marked them."""
     from ..data.splits import sampled
     from ..results.truths import remarks
@@ -59,20 +61,18 @@ def learn(
     # first the sample, then its part, as a model trained with the same limit got it
     part = part_of(sampled(read, limit, seed=seed), data, split, None, seed)
     network = ModelOptions().model(model, file.labels) if model else None
-    say = stderr()
-    wait = chosen.expected_wait(len(part))
-    told = f"{chosen.spec} reads {len(part):,} texts of {part.name}: {wait}"
-    with working(say, told):
+    doing = (
+        f"{chosen.spec} reads {len(part):,} texts of {part.name}: {chosen.expected_wait(len(part))}"
+    )
+    with working(stderr(), doing):
         found = learnt_truth(chosen, network, part, seed=seed)
     found.save(out)
-    if as_json:
-        print_json({"words": str(out), "labels": found.labels, **found.facts})
-        return
-    for remark in remarks(found):
-        say.print(remark, markup=False, soft_wrap=True)
     hint = f"next: veracity truths show {quote(str(out))} {quote(data)}"
-    say.print(hint, markup=False, soft_wrap=True)
-    print(out)
+    return Answer(
+        json={"words": str(out), "labels": found.labels, **found.facts},
+        notes=[*remarks(found), hint],
+        lines=[out],
+    )
 
 
 def show(
@@ -101,8 +101,7 @@ def show(
     split: Split = "all",
     seed: Seed = 0,
     limit: Limit = None,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Show the strongest words of each label, where they stand, and what lexicons say of them."""
     from ..core.truths import WordSets
     from ..data.lexicon import OWN, read_lexicons
@@ -113,35 +112,32 @@ def show(
     if html is not None:
         check_page(html)
     sets = WordSets.load(words)
-    told = (label_list(positive) or (), label_list(negative) or ())
+    named = (label_list(positive) or (), label_list(negative) or ())
     # nobody asked: numbers may be topics, so only names count
-    signs = polarities(sets.labels, *told, by_number=bool(lexicon))
+    signs = polarities(sets.labels, *named, by_number=bool(lexicon))
     if lexicon and not any(signs):
         raise PluginError(
             f"expected to know which of {', '.join(sets.labels)} praise and which blame, since a "
             "lexicon tells praise from blame. Name them with --positive and --negative"
         )
     lexicons = read_lexicons(*(lexicon or ([OWN] if any(signs) else [])))
-    read = None
-    if data is not None:
-        read = file.data(data)
-        read = part_of(read, data, split, limit, seed)
+    read = None if data is None else file.part(data, split, limit, seed)
     view = word_view(sets, read, lexicons=lexicons, polarity=signs, top=top, least=least)
     if html is not None:
         write_words(view, html, top=top)
-    if as_json:
-        print_json({"page": str(html) if html else None, **_told(view, top)})
-        return
-    console = stdout()
-    print_words(console, view, top)
-    if html is not None:
-        console.print(f"\nPage: {html}", markup=False, soft_wrap=True)
+
+    def show(console: Console) -> None:
+        print_words(console, view, top)
+        if html is not None:
+            print_path(console, "\nPage", html)
+
+    return Answer(json={"page": str(html) if html else None, **_view_json(view, top)}, show=show)
 
 
 def mark(
     words: Words,
     data: DataSource,
-    out: Annotated[Path, typer.Option(help="File to write: JSON lines, one record each.")],
+    out: RecordsFile,
     file: FileOptions,
     kind: Annotated[
         str,
@@ -155,8 +151,7 @@ def mark(
     seed: Seed = 0,
     limit: Limit = None,
     allow_unpickle: AllowUnpickle = False,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Mark these words in data, so that `veracity audit` tests methods against them."""
     from ..core.truths import WordSets
     from ..data.records import write_records
@@ -164,8 +159,7 @@ def mark(
 
     sets = WordSets.load(words)
     check_new(out)
-    read = file.data(data)
-    part = part_of(read, data, split, limit, seed)
+    part = file.part(data, split, limit, seed)
     if kind in part.truth_kinds:
         raise DataError(
             f"{part.name} holds marks of the kind {kind!r} already. Choose another --kind"
@@ -185,19 +179,19 @@ def mark(
     masks = [e.truths[kind][0] for e in marked]
     held = sum(bool(m.any()) for m in masks)
     share = sum(int(m.sum()) for m in masks) / max(1, sum(map(len, masks)))
-    if as_json:
-        print_json({"data": str(out), "examples": len(marked), "with_marks": held, "share": share})
-        return
-    asked = "" if kind == "pseudo" else f" --metrics 'truth_agreement(truth={kind})'"
-    for line in (
-        f"{held:,} of {len(marked):,} texts hold a word of their label’s set, {share:.1%} of words",
-        f"next: veracity audit MODEL {quote(str(out))}{asked}",
-    ):
-        stderr().print(line, markup=False, soft_wrap=True)
-    print(out)
+    metrics = "" if kind == "pseudo" else f" --metrics 'truth_agreement(truth={kind})'"
+    count = len(marked)
+    return Answer(
+        json={"data": str(out), "examples": count, "with_marks": held, "share": share},
+        notes=[
+            f"{held:,} of {count:,} texts hold a word of their label’s set, {share:.1%} of words",
+            f"next: veracity audit MODEL {quote(str(out))}{metrics}",
+        ],
+        lines=[out],
+    )
 
 
-def _told(view: Any, top: int) -> dict[str, Any]:
+def _view_json(view: Any, top: int) -> dict[str, Any]:
     """What a program wants of a view: the words that are shown, and figures in place of lists."""
     measures = ("size", "precision", "opposed", "recall", "recall_met", "jaccard")
     return {

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..core.errors import DataError, PluginError
+from ..core.errors import DataError
 from .options import (
     DataSource,
-    Json,
+    Epochs,
+    LearningRate,
     Limit,
     ModelSource,
     Out,
     Seed,
     Split,
+    StepTexts,
     TrainColumns,
     TrainLayout,
+    Workers,
 )
-from .reading import FileOptions, ModelOptions, answers_beside, part_of, short_names
-from .showing import ProgressBars, print_json, stdout
+from .reading import FileOptions, ModelOptions, read_training, short_names
+from .showing import Answer, ProgressBars, print_path
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def robustness(
@@ -42,12 +48,11 @@ def robustness(
         str, typer.Option(help="What marks the words of each pair on the page.")
     ] = "occlusion",
     out: Out = None,
-    workers: Annotated[int, typer.Option(min=1, help="Worker processes.")] = 1,
+    workers: Workers = 1,
     seed: Seed = 0,
     split: Split = "",
     limit: Limit = None,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Is a model still right on adversarial twins? A table, and a page that shows each pair."""
     from ..auditing.audit import audit, default_folder
     from ..changes import attacked
@@ -56,8 +61,7 @@ def robustness(
     from ..results.robustness import FILE, robustness_of, write_robustness
 
     explainers.make(method)
-    read = file.data(data)
-    part = part_of(read, data, split, limit, seed)
+    part = file.part(data, split, limit, seed)
     if by:
         part = attacked(part, by, seed=seed)
     if not part.pairs:
@@ -68,11 +72,8 @@ def robustness(
         )
     names = short_names([model, *(also or [])])
     folder = out or default_folder(part, ["robustness", *names])
-    answers = answers_beside(folder)
-    models = {
-        name: service.model(source, file.labels, cache=answers) for name, source in names.items()
-    }
-    with ProgressBars(as_json) as shown:
+    models = service.models(names, file.labels, beside=folder)
+    with ProgressBars() as bars:
         run = audit(
             models,
             part,
@@ -82,19 +83,25 @@ def robustness(
             seed=seed,
             workers=workers,
             extras=False,
-            watch=lambda progress: shown.watch("robustness", progress),
+            watch=bars.of("robustness"),
         ).run
     found = {name: robustness_of(run, name) for name in run.models}
     write_robustness(found, folder / FILE)
     pages = write_pair_pages(run, method=run.explainers[0])
-    if as_json:
-        by_model = {name: one.to_dict() for name, one in found.items()}
-        print_json({"run": str(folder), "pages": [str(p) for p in pages], "models": by_model})
-        return
-    console = stdout()
-    print_robustness(console, found)
-    for page in pages:
-        console.print(f"Pairs: {page}", markup=False, soft_wrap=True)
+
+    def show(console: Console) -> None:
+        print_robustness(console, found)
+        for page in pages:
+            print_path(console, "Pairs", page)
+
+    return Answer(
+        json={
+            "run": str(folder),
+            "pages": [str(p) for p in pages],
+            "models": {name: one.to_dict() for name, one in found.items()},
+        },
+        show=show,
+    )
 
 
 def augment(
@@ -125,15 +132,14 @@ def augment(
         typer.Option(help="Patterns that make twins of the tested originals; by default --by."),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="So many trainings of each kind.")] = 1,
-    epochs: Annotated[int | None, typer.Option(help="At most so many passes.")] = None,
-    batch_size: Annotated[int | None, typer.Option(help="Texts per step.")] = None,
-    learning_rate: Annotated[float | None, typer.Option(help="Adam's step size.")] = None,
+    epochs: Epochs = None,
+    batch_size: StepTexts = None,
+    learning_rate: LearningRate = None,
     seed: Seed = 0,
     train_columns: TrainColumns = "",
     train_layout: TrainLayout = "auto",
     limit: Annotated[int | None, typer.Option(help="Train on a sample of so many texts.")] = None,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Does training on pattern-made twins help, and against whom? Trains both ways; resumes."""
     from dataclasses import replace
 
@@ -144,15 +150,12 @@ def augment(
     from ..reports.augmentation import print_augmentation, write_augmentation
 
     made = architectures.make(architecture)
-    asked = {"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate}
-    given: dict[str, Any] = {k: v for k, v in asked.items() if v is not None}
-    try:
-        training = replace(made.training, **given)
-    except ValueError as error:
-        raise PluginError(str(error)) from None
+    training = read_training(
+        made, epochs=epochs, batch_size=batch_size, learning_rate=learning_rate
+    )
     tested = file.data(twins)
     read = replace(file, columns=train_columns, layout=train_layout).data(train)
-    with ProgressBars(as_json) as bars:
+    with ProgressBars() as bars:
         found = augmentation(
             made,
             sampled(read, limit, seed=seed),
@@ -166,10 +169,10 @@ def augment(
             watch=bars.watch,
         )
     page = write_augmentation(found, out)
-    if as_json:
-        print_json({"found": str(out / FILE), "report": str(page), **found.told()})
-        return
-    console = stdout()
-    print_augmentation(console, found)
-    console.print(f"Models and figures: {out}", markup=False, soft_wrap=True)
-    console.print(f"Report: {page}", markup=False, soft_wrap=True)
+
+    def show(console: Console) -> None:
+        print_augmentation(console, found)
+        print_path(console, "Models and figures", out)
+        print_path(console, "Report", page)
+
+    return Answer(json={"found": str(out / FILE), "report": str(page), **found.told()}, show=show)

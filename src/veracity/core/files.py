@@ -19,7 +19,7 @@ from .limits import BYTES, NESTING, VALUES
 
 LOCK = "run.lock"
 
-_ASIDE = re.compile(r"\..+\.\d+\.part")
+_TEMPORARY = re.compile(r"\..+\.\d+\.part")
 
 # ---- reading ----------------------------------------------------------------------------------
 
@@ -57,14 +57,14 @@ def read_bytes(path: Path, *, packed: bool = False) -> bytes:
 @contextlib.contextmanager
 def written_whole(path: Path) -> Iterator[IO[bytes]]:
     """A file that appears under its name only once it is complete and on the disk."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with aside.open("wb") as file:
+        with temporary.open("wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        aside.replace(path)
+        temporary.replace(path)
         _sync_folder(path.parent)
     except OSError as error:
         raise RunError(
@@ -73,7 +73,7 @@ def written_whole(path: Path) -> Iterator[IO[bytes]]:
         ) from error
     finally:
         with contextlib.suppress(OSError):
-            aside.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
 
 
 # ---- JSON -------------------------------------------------------------------------------------
@@ -203,13 +203,13 @@ def check_own(folder: Path, kind: FolderKind) -> None:
     if not folder.is_dir():
         what = "a file" if folder.exists() else "a link that leads nowhere"
         raise RunError(f"expected {folder} to be a folder; it is {what}. Choose another place")
-    said = _said(folder / LOCK)
-    if not any(p.name != LOCK and not _ASIDE.fullmatch(p.name) for p in folder.iterdir()):
-        if said is None or said in ("", kind.mark):
+    content = _lock_content(folder / LOCK)
+    if not any(p.name != LOCK and not _TEMPORARY.fullmatch(p.name) for p in folder.iterdir()):
+        if content is None or content in ("", kind.mark):
             return
-    elif said == kind.mark or _left_before(folder, kind, said):
+    elif content == kind.mark or _is_earlier(folder, kind, content):
         return
-    ours = said and re.fullmatch(r"veracity: (.+)\n", said)
+    ours = content and re.fullmatch(r"veracity: (.+)\n", content)
     holds = f"{ours[1]} of ours" if ours else "other files"
     raise RunError(
         f"expected {folder} to be a new or empty folder or {kind.name} of ours; it holds {holds}. "
@@ -217,7 +217,7 @@ def check_own(folder: Path, kind: FolderKind) -> None:
     )
 
 
-def _said(lock: Path) -> str | None:
+def _lock_content(lock: Path) -> str | None:
     """What a lock says; None where there is none. A link is none of ours."""
     if not os.path.lexists(lock):
         return None
@@ -227,13 +227,13 @@ def _said(lock: Path) -> str | None:
         return file.read(100).decode("utf-8", "replace")
 
 
-def _left_before(folder: Path, kind: FolderKind, said: str | None) -> bool:
+def _is_earlier(folder: Path, kind: FolderKind, content: str | None) -> bool:
     """Folders of earlier versions, whose lock is empty, and copies that left the lock behind."""
     record = folder / kind.record
-    if said == "":
+    if content == "":
         return record.exists()
     try:
-        return said is None and "format" in read_json(record)
+        return content is None and "format" in read_json(record)
     except (OSError, ValueError, TypeError):
         return False
 
@@ -261,7 +261,7 @@ def sole_writer(folder: Path, kind: FolderKind) -> Iterator[None]:
             raise RunError(
                 f"another process is writing to {folder}. Wait for it, or choose another folder"
             ) from None
-        if not _said(folder / LOCK):
+        if not _lock_content(folder / LOCK):
             # in place: under another file of the same name the lock would not be seen
             try:
                 os.write(file.fileno(), kind.mark.encode())

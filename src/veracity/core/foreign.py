@@ -18,36 +18,41 @@ from .errors import ModelError, VeracityError
 
 PACKAGE = Path(__file__).resolve().parents[1]
 
-_leave = os._exit
+_real_exit = os._exit
 
 
-class _Left(BaseException):
+class _ExitCalled(BaseException):
     """Raised instead of ending this process."""
 
 
 @contextmanager
-def answering(
+def guarded(
     name: str, doing: str = "", *, advice: str = "", kind: type[VeracityError] = ModelError
 ) -> Iterator[None]:
     """For the time that a stranger's code runs: it answers, or it has failed. A model that leaves
     by `sys.exit(0)` must not pass for one that was audited. What it prints is no result of ours,
     and what it changes of the process is changed back."""
     try:
-        with redirect_stdout(sys.stderr), _staying(), _kept_settings(), _not_leaving():
+        with (
+            redirect_stdout(sys.stderr),
+            _directory_restored(),
+            _settings_restored(),
+            _exit_as_error(),
+        ):
             yield
     except VeracityError:
         raise  # a sentence already
     except BaseException as error:
-        if interrupted(error):
+        if is_interrupt(error):
             raise
-        raise kind(f"{name} {deed(error, doing)}{advice}") from error
+        raise kind(f"{name} {describe_failure(error, doing)}{advice}") from error
 
 
 @contextmanager
-def _staying() -> Iterator[None]:
+def _directory_restored() -> Iterator[None]:
     """Back to this folder, wherever code went: our files have relative paths."""
     try:
-        here = Path.cwd()
+        directory = Path.cwd()
     except OSError:  # it is gone
         yield
         return
@@ -55,12 +60,12 @@ def _staying() -> Iterator[None]:
         yield
     finally:
         with suppress(OSError):
-            if Path.cwd() != here:
-                os.chdir(here)
+            if Path.cwd() != directory:
+                os.chdir(directory)
 
 
 @contextmanager
-def _kept_settings() -> Iterator[None]:
+def _settings_restored() -> Iterator[None]:
     """What code may set for all: warnings and numpy's as errors, how deep calls may go."""
     depth, filters = sys.getrecursionlimit(), warnings.filters[:]
     try:
@@ -75,59 +80,59 @@ def _kept_settings() -> Iterator[None]:
 
 
 @contextmanager
-def _not_leaving() -> Iterator[None]:
+def _exit_as_error() -> Iterator[None]:
     """Code that ends the process on the spot would choose our exit code; processes that it has
     begun may end."""
     process = os.getpid()
 
-    def left(status: int) -> NoReturn:
+    def fail(status: int) -> NoReturn:
         if os.getpid() == process:
-            raise _Left(status)
-        _leave(status)
+            raise _ExitCalled(status)
+        _real_exit(status)
 
-    before, os._exit = os._exit, left
+    before, os._exit = os._exit, fail
     try:
         yield
     finally:
         os._exit = before
 
 
-def deed(error: BaseException, doing: str = "") -> str:
+def describe_failure(error: BaseException, doing: str = "") -> str:
     """What code did instead of answering, for the middle of a sentence."""
-    message = said(error)
-    if isinstance(error, _Left):
+    message = error_message(error)
+    if isinstance(error, _ExitCalled):
         return f"called os._exit({message}){doing} instead of answering"
     if isinstance(error, SystemExit):
         return f"called sys.exit({message}){doing} instead of answering"
     return f"raised {type(error).__name__}{doing}" + (f": {message}" if message else "")
 
 
-def said(error: BaseException) -> str:
+def error_message(error: BaseException) -> str:
     """An error's message; the errors of strangers may fail even at that."""
     try:
         return str(error)
     except BaseException as other:
-        if interrupted(other):
+        if is_interrupt(other):
             raise
         return "(a message that cannot be printed)"
 
 
-def interrupted(error: BaseException) -> bool:
+def is_interrupt(error: BaseException) -> bool:
     """Whether a person stopped the work. Code may raise KeyboardInterrupt, too: where a handler of
     ours raises it for a signal, that is seen by where it comes from."""
     if not isinstance(error, KeyboardInterrupt):
         return False
     handler = signal.getsignal(signal.SIGINT)
-    ours = is_own(getattr(getattr(handler, "__code__", None), "co_filename", ""))
-    return not ours or is_own(last_place(error)[0])
+    ours = is_own_file(getattr(getattr(handler, "__code__", None), "co_filename", ""))
+    return not ours or is_own_file(raised_at(error)[0])
 
 
-def last_place(error: BaseException) -> tuple[str, int]:
+def raised_at(error: BaseException) -> tuple[str, int]:
     """The file and line that raised an error."""
     frames = traceback.extract_tb(error.__traceback__)
     return (frames[-1].filename, frames[-1].lineno or 0) if frames else ("", 0)
 
 
-def is_own(file: str) -> bool:
+def is_own_file(file: str) -> bool:
     """Whether a file is one of this package."""
     return bool(file) and Path(file).resolve().is_relative_to(PACKAGE)

@@ -8,12 +8,14 @@ import difflib
 import functools
 import importlib
 import inspect
+import itertools
 import math
 import os
 import pkgutil
 import re
 import reprlib
 import sys
+import textwrap
 import traceback
 import types
 import typing
@@ -29,7 +31,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from .errors import PluginError, VeracityError
-from .foreign import deed, interrupted, is_own
+from .foreign import describe_failure, is_interrupt, is_own_file
 
 PLUGIN_FOLDERS = "VERACITY_PLUGINS"
 """Folders of other people's plug-ins, each with subfolders such as `explainers` and `metrics`."""
@@ -168,7 +170,7 @@ class Registry(Generic[T]):
             if entry.name == name:
                 with blamed(name, entry.value):
                     found: type[T] = entry.load()
-                _strangers[_file_of(found)] = name
+                _foreign_files[_file_of(found)] = name
                 return found
         with blamed(name, self._file(name)):
             module = importlib.import_module(f"{self.package}.{name}")
@@ -184,8 +186,8 @@ class Registry(Generic[T]):
                 f"in snake case is {name!r}; found {len(classes)}"
             )
         only: type[T] = classes[0]
-        if not is_own(module.__file__ or ""):
-            _strangers[str(module.__file__)] = name
+        if not is_own_file(module.__file__ or ""):
+            _foreign_files[str(module.__file__)] = name
         return only
 
     def make(self, spec: str | T, profile: str = "recommended") -> T:
@@ -205,7 +207,7 @@ class Registry(Generic[T]):
         values = _in_profile(cls, named) | values
         check_settings(cls, values)
         try:
-            with blamed(name, _file_of(cls), told=ValueError):
+            with blamed(name, _file_of(cls), passed=ValueError):
                 hints = typing.get_type_hints(cls)
                 return cls(**{k: _as_hinted(v, hints[k]) for k, v in values.items()})
         except ValueError as error:
@@ -246,6 +248,84 @@ def _settable(cls: type) -> set[str]:
     return {f.name for f in fields if f.init}
 
 
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """What can be said of one setting before anything is made of it."""
+
+    name: str
+    kind: str
+    default: Any
+    optional: bool
+    largest: int | None
+    """The largest number that it takes, where numbers are meant."""
+    description: str
+
+
+COMMON_SETTINGS = {
+    "by": "Whether words are ordered by signed scores or by their size.",
+    "cased": "Whether Great and great are two words.",
+    "hiding": "How words are hidden: deleted, or padding or a mask in their place.",
+    "output": "The number that is explained: the label's probability, its logit or its log odds.",
+    "ratio": "The share of words that count as the top ones.",
+    "seed": "Makes every random choice repeatable.",
+    "truth": "The kind of marks that are held true, such as rationale, planted or pseudo.",
+}
+"""Settings that mean the same wherever they stand and nothing else is said under them."""
+
+
+def settings_of(cls: type[Plugin]) -> list[Setting]:
+    """The settings of a plug-in's class, each with the line that stands under it in the source."""
+    fields: Sequence[dataclasses.Field[Any]] = ()
+    if dataclasses.is_dataclass(cls):
+        fields = dataclasses.fields(cls)
+    hints = typing.get_type_hints(cls)
+    lines: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        lines |= _field_docstrings(base)
+    return [
+        Setting(
+            name=f.name,
+            kind=_readable(hints[f.name]),
+            default=None if f.default is dataclasses.MISSING else f.default,
+            optional=f.default is not dataclasses.MISSING,
+            largest=_largest(cls, f.name) if {int, float} & _kinds(hints[f.name]) else None,
+            description=lines.get(f.name) or COMMON_SETTINGS.get(f.name, ""),
+        )
+        for f in fields
+        if f.init
+    ]
+
+
+@functools.cache
+def _field_docstrings(cls: type) -> dict[str, str]:
+    """The strings that stand under the fields of a class."""
+    try:
+        (tree,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
+    except (OSError, TypeError, ValueError, SyntaxError):  # made without a file
+        return {}
+    found = {}
+    for field, line in itertools.pairwise(getattr(tree, "body", ())):
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
+            match line:
+                case ast.Expr(value=ast.Constant(value=str(text))):
+                    found[field.target.id] = " ".join(text.split())
+    return found
+
+
+def _kinds(hint: Any) -> set[Any]:
+    """The plain types that a setting may have, alone or in a list."""
+    arguments = typing.get_args(hint)
+    inner = typing.get_origin(hint) in (*_UNIONS, tuple)
+    return set().union(*map(_kinds, arguments)) if inner else {hint}
+
+
+def _largest(cls: type, setting: str) -> int:
+    if setting == "seed":
+        return LARGEST_SEED
+    most: int = getattr(cls, "largest", {}).get(setting, LARGEST)
+    return most
+
+
 def check_settings(cls: type, values: dict[str, Any]) -> None:
     """Settings of the right names and kinds, or a sentence that says which is wrong."""
     known = _settable(cls)
@@ -258,7 +338,7 @@ def check_settings(cls: type, values: dict[str, Any]) -> None:
             raise PluginError(
                 f"{name}: expected {key} to be {_readable(hints[key])}, got {reprlib.repr(value)}"
             )
-        most = LARGEST_SEED if key == "seed" else getattr(cls, "largest", {}).get(key, LARGEST)
+        most = _largest(cls, key)
         least = 0 if key == "seed" else -most
         for number in numbers_in(value):
             if 0 < abs(number) < SMALLEST or not least <= number <= most:
@@ -330,23 +410,23 @@ def _file_of(cls: type) -> str:
 
 
 @contextmanager
-def blamed(name: str, file: str, *, told: type[Exception] = VeracityError) -> Iterator[None]:
+def blamed(name: str, file: str, *, passed: type[Exception] = VeracityError) -> Iterator[None]:
     """What somebody else's plug-in raises is told under its name; what ours raise is our bug, and
     what is a sentence to the user already is left as it is."""
     try:
         yield
-    except (VeracityError, MemoryError, told):
+    except (VeracityError, MemoryError, passed):
         raise
     except BaseException as error:
-        if is_own(file) or interrupted(error):
+        if is_own_file(file) or is_interrupt(error):
             raise
         raise PluginError(
-            f"the plug-in {name}{_place(error, file)} {deed(error)}. Mend it there, or leave it "
-            "out; --debug shows how it came to that"
+            f"the plug-in {name}{_place(error, file)} {describe_failure(error)}. Mend it there, or "
+            "leave it out; --debug shows how it came to that"
         ) from error
 
 
-_strangers: dict[str, str] = {}
+_foreign_files: dict[str, str] = {}
 """The files of other people's plug-ins that were loaded, and their names."""
 
 
@@ -358,8 +438,8 @@ def blame() -> Iterator[None]:
         yield
     except BaseException as error:
         files = {frame.filename for frame in traceback.extract_tb(error.__traceback__)}
-        for file in files & _strangers.keys():
-            with blamed(_strangers[file], file):
+        for file in files & _foreign_files.keys():
+            with blamed(_foreign_files[file], file):
                 raise
         raise
 

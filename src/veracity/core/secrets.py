@@ -1,4 +1,4 @@
-"""What opens a door is shown to nobody: passwords and keys in addresses and headers."""
+"""What opens a credentials is shown to nobody: passwords and keys in addresses and headers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHORTEST = 4
 
 # one slash, too: a path that is taken from an address keeps no more
 _ADDRESS = re.compile(
-    r"\b(?P<scheme>[a-z][a-z0-9+.-]*:/{1,2})(?P<door>[^\s/?#'\"<>]*@)?"
+    r"\b(?P<scheme>[a-z][a-z0-9+.-]*:/{1,2})(?P<credentials>[^\s/?#'\"<>]*@)?"
     r"(?P<place>[^\s?#'\"<>]*)(?P<query>\?(?!sha256=[0-9a-f]{12}\b)[^\s#'\"<>]*)?",
     re.IGNORECASE,
 )
@@ -23,35 +23,37 @@ _SCHEMES = {"basic", "bearer", "digest", "token", "apikey"}
 _WRAPPED = r"(?:[ \t]*[│|]?\n[│|]?[ \t]*)?"
 """What may stand between two letters where a terminal breaks a line, in a box or without."""
 
-_kept: set[str] = set()
+_known: set[str] = set()
 
 
-def keep(words: Iterable[str]) -> None:
+def register(words: Iterable[str]) -> None:
     """From now on these are replaced wherever they would be printed."""
-    _kept.update(word for word in words if len(word) >= SHORTEST)
+    _known.update(word for word in words if len(word) >= SHORTEST)
 
 
-def learn(arguments: Sequence[str]) -> None:
+def register_arguments(arguments: Sequence[str]) -> None:
     """What a command line holds: addresses wherever they stand, and headers."""
     for before, word in zip(("", *arguments), arguments, strict=False):
         for found in _ADDRESS.finditer(word):
             whole = found.span() == (0, len(word))
-            keep(of_address(found["door"] or "", found["query"] or "" if whole else ""))
+            register(
+                address_secrets(found["credentials"] or "", found["query"] or "" if whole else "")
+            )
         if before == "--header" or word.startswith("--header="):
-            keep(of_header(word.removeprefix("--header=").partition(":")[2]))
+            register(header_secrets(word.removeprefix("--header=").partition(":")[2]))
 
 
-def of_address(door: str, query: str) -> set[str]:
+def address_secrets(credentials: str, query: str) -> set[str]:
     """All that may open an address, in the forms in which a server or a library repeats it."""
-    user, _, password = door.removesuffix("@").partition(":")
+    user, _, password = credentials.removesuffix("@").partition(":")
     found = {password or user, unquote(password or user)}
     pair = f"{unquote(user)}:{unquote(password)}"
-    found |= {door.removesuffix("@"), pair, *_encoded(pair)} if door else set()
+    found |= {credentials.removesuffix("@"), pair, *_encoded(pair)} if credentials else set()
     query = query.removeprefix("?")
     return _forms(found | {query} | {value for _, value in parse_qsl(query)})
 
 
-def of_header(value: str) -> set[str]:
+def header_secrets(value: str) -> set[str]:
     """A header's value and its words, save the names of schemes."""
     words = {w for w in value.split() if w.lower() not in _SCHEMES and not w.startswith("$")}
     for word in list(words):
@@ -80,18 +82,18 @@ def _forms(secrets: set[str]) -> set[str]:
     return found - {""}
 
 
-def hidden(message: str) -> str:
+def redact(message: str) -> str:
     """A message without what was kept and without what addresses carry."""
-    return printed(_ADDRESS.sub(_place, message))
+    return redact_known(_ADDRESS.sub(_place, message))
 
 
 def _place(found: re.Match[str]) -> str:
     return f"{found['scheme']}{found['place']}{'?…' if found['query'] else ''}"
 
 
-def printed(text: str) -> str:
+def redact_known(text: str) -> str:
     """Text without what was kept; texts that people gave us stay as they are otherwise."""
-    for secret in sorted(_kept, key=len, reverse=True):  # so that no tail stays behind
+    for secret in sorted(_known, key=len, reverse=True):  # so that no tail stays behind
         pattern = _WRAPPED.join(map(re.escape, secret))
         if len(secret) < 2 * SHORTEST:  # may be a part of words
             pattern = rf"(?<!\w){pattern}(?!\w)"
@@ -99,14 +101,14 @@ def printed(text: str) -> str:
     return text
 
 
-class Discreet:
+class RedactingStream:
     """A stream that prints no secret, whoever writes to it."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
 
     def write(self, text: str) -> int:
-        self.stream.write(printed(text) if _kept else text)
+        self.stream.write(redact_known(text) if _known else text)
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:

@@ -71,7 +71,7 @@ def results(
                     assign(worker)
             if all(worker.job is None for worker in pool.workers):
                 break
-            for worker in pool.speaking():
+            for worker in pool.ready():
                 kind, content = worker.receive()
                 if kind == "progress":
                     assert worker.job is not None
@@ -79,10 +79,10 @@ def results(
                 elif kind == "result":
                     assign(worker)  # before anything else is done with the result
                     yield content
-                elif kind == "failure" and not _of_memory(content):
+                elif kind == "failure" and not _is_out_of_memory(content):
                     raise content
                 elif kind != "ready":
-                    pool.lose(worker)
+                    pool.discard(worker)
                     if not worker.ready and (worker.process.exitcode or 0) > 0:
                         raise RunError(NOT_STARTED.format(why=""))  # nor will any other
                     if not pool.workers or (worker.job and worker.job[0] in again):
@@ -94,7 +94,7 @@ def results(
         pool.dismiss()
 
 
-def _of_memory(error: BaseException) -> bool:
+def _is_out_of_memory(error: BaseException) -> bool:
     """Whether fewer workers may help; PyTorch says it in words."""
     message = str(error).lower()
     return isinstance(error, MemoryError) or (
@@ -138,9 +138,9 @@ class _Worker:
         kind, content = pickle.loads(packed)
         if kind == "failure":
             error, trace = content
-            if not (self.ready or isinstance(error, VeracityError) or _of_memory(error)):
+            if not (self.ready or isinstance(error, VeracityError) or _is_out_of_memory(error)):
                 error = RunError(NOT_STARTED.format(why=f" ({error})"))
-            error.__cause__ = _InWorker(trace)
+            error.__cause__ = _WorkerTraceback(trace)
             content = error
         self.ready = True
         return kind, content
@@ -151,7 +151,7 @@ class _Worker:
         return self.process.exitcode is not None and not self.connection.poll()
 
 
-class _InWorker(Exception):
+class _WorkerTraceback(Exception):
     """Where in a worker an error arose, for a traceback."""
 
 
@@ -177,19 +177,19 @@ class _Pool:
                 f"a model or a plug-in cannot be sent to a worker process ({error}). Define it in "
                 "a module, not in a function or a session, or use one worker"
             ) from error
-        with _undisturbed():
+        with _signals_blocked():
             for worker in self.workers:
                 worker.start()
         for worker in self.workers:
             worker.send(packed)
 
-    def speaking(self) -> list[_Worker]:
+    def ready(self) -> list[_Worker]:
         """Those with something to receive, be it their end."""
-        ready = wait([worker.connection for worker in self.workers], POLL_SECONDS)
+        readable = wait([worker.connection for worker in self.workers], POLL_SECONDS)
         # a process of its own that a worker leaves behind may hold its end of the connection
-        return [w for w in self.workers if w.connection in ready or w.gone]
+        return [w for w in self.workers if w.connection in readable or w.gone]
 
-    def lose(self, worker: _Worker) -> None:
+    def discard(self, worker: _Worker) -> None:
         """One that has ended, or that shall free its memory."""
         self.workers.remove(worker)
         worker.connection.close()
@@ -218,7 +218,7 @@ def _wait_for(workers: Sequence[_Worker], seconds: float) -> None:
 
 
 @contextlib.contextmanager
-def _undisturbed() -> Iterator[None]:
+def _signals_blocked() -> Iterator[None]:
     """What is started within does not hear ^C and the end of a terminal: its parent does, and ends
     it. Nor does a signal reach us while a process is told half of what it is: it would complain."""
     if not hasattr(signal, "pthread_sigmask"):

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...core.errors import ModelError
-from ...core.foreign import answering, said
+from ...core.foreign import error_message, guarded
 from ...core.inputs import FloatArray, Text
 from ...core.plugins import nearest
 
@@ -47,7 +47,7 @@ class CallableClassifier:
         self.function = function
         self.spec = spec
         self.name = spec or _qualified_name(function)
-        with answering(f"the model {self.name}", " when asked for its labels"):
+        with guarded(f"the model {self.name}", " when asked for its labels"):
             given = getattr(function, "labels", None) if labels is None else labels
             self._labels = None if given is None else checked_labels(given, source=self.name)
 
@@ -78,7 +78,7 @@ class CallableClassifier:
         if not texts:
             return np.zeros((0, width or 0))
         count = len(texts)
-        with answering(f"the model {self.name}", f" on {count} texts"):
+        with guarded(f"the model {self.name}", f" on {count} texts"):
             values = as_numbers(self.function(texts), source=f"the model {self.name}")
         if values.ndim == 2 and values.shape[1] == 1:
             values = values[:, 0]
@@ -116,7 +116,7 @@ def load_callable(spec: str, labels: Sequence[str] | None = None) -> CallableCla
 def _resolve(spec: str) -> Callable[[list[str]], Any]:
     where, _, path = spec.rpartition(":")
     found: Any = _import_file(Path(where)) if where.endswith(".py") else _import_module(where)
-    with answering(f"looking {path} up in {where}"):
+    with guarded(f"looking {path} up in {where}"):
         for name in path.split("."):
             if not hasattr(found, name):
                 names = (n for n in dir(found) if not n.startswith("_"))
@@ -132,7 +132,7 @@ def _resolve(spec: str) -> Callable[[list[str]], Any]:
 
 def _import_module(name: str) -> ModuleType:
     _add_to_path(Path.cwd())
-    with answering(f"importing {name}"):
+    with guarded(f"importing {name}"):
         try:
             return importlib.import_module(name)
         except ModuleNotFoundError as error:
@@ -154,7 +154,7 @@ def _import_file(path: Path) -> ModuleType:
     assert loading is not None and loading.loader is not None, "the name ends in .py"
     module = importlib.util.module_from_spec(loading)
     sys.modules[name] = module  # dataclasses and pickle look a class's module up by name
-    with answering(f"importing {path}"):
+    with guarded(f"importing {path}"):
         try:
             loading.loader.exec_module(module)
         except BaseException:
@@ -209,7 +209,7 @@ def as_numbers(answer: object, *, source: str) -> FloatArray:
     except Exception as error:  # ragged lists, tensors that need gradients: every library its own
         raise ModelError(
             f"{source}: expected a table of numbers, got {reprlib.repr(answer)}, "
-            f"which cannot be read as one: {said(error)}"
+            f"which cannot be read as one: {error_message(error)}"
         ) from error
     if values.dtype.kind not in "fiu":
         raise ModelError(

@@ -25,7 +25,7 @@ import numpy as np
 
 from ...core.errors import BudgetSpent, ModelError
 from ...core.inputs import FloatArray, Text
-from ...core.secrets import of_address, of_header
+from ...core.secrets import address_secrets, header_secrets
 from .answer_store import AnswerStore
 from .callables import PROBE, checked_labels, checked_probabilities, numbered_labels
 
@@ -293,7 +293,7 @@ class Endpoint:
         return message
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Session:
     """What one process holds open."""
 
@@ -312,7 +312,7 @@ class _Session:
         store = AnswerStore.open(endpoint.cache, endpoint.address)
         headers = {"content-type": "application/json", **dict(endpoint.headers)}
         client = httpx.Client(headers=headers, timeout=endpoint.timeout, follow_redirects=False)
-        return cls(os.getpid(), client, store)
+        return cls(process=os.getpid(), client=client, store=store)
 
     @contextmanager
     def within(self, seconds: float) -> Iterator[_Session]:
@@ -368,9 +368,9 @@ def _secrets(url: str, headers: tuple[tuple[str, str], ...]) -> list[str]:
     """All that may open the door, longest first so that no tail stays behind."""
     parts = urlsplit(url)
     user = parts.username or ""
-    found = of_address(parts.netloc.rpartition("@")[0], parts.query) | {user, unquote(user)}
+    found = address_secrets(parts.netloc.rpartition("@")[0], parts.query) | {user, unquote(user)}
     for _, value in headers:
-        found |= of_header(value)
+        found |= header_secrets(value)
     return sorted(found - {""}, key=len, reverse=True)
 
 

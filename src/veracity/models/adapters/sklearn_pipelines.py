@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...core.errors import MissingExtra, ModelError
-from ...core.foreign import answering
+from ...core.foreign import guarded
 from ...core.inputs import BoolArray, FloatArray, Hiding, Text
 from .callables import checked_labels, checked_probabilities
 
@@ -54,7 +54,7 @@ class SklearnClassifier:
         return self._answer(lambda: self.pipeline.predict_proba(texts), len(inputs))
 
     def _answer(self, ask: Callable[[], Any], rows: int) -> FloatArray:
-        with answering(self.name, " on a list of strings", advice=ADVICE):
+        with guarded(self.name, " on a list of strings", advice=ADVICE):
             return checked_probabilities(ask(), source=self.name, rows=rows, width=len(self.labels))
 
     def identity(self) -> str:
@@ -189,7 +189,7 @@ def load_pickled(
     joblib = _joblib()
     wrote = "; expected what pickle.dump or joblib.dump wrote with the versions installed here"
     try:
-        with answering(f"{file} cannot be unpickled: it", advice=wrote):
+        with guarded(f"{file} cannot be unpickled: it", advice=wrote):
             try:
                 pipeline = joblib.load(file)  # reads plain pickles too
             except ModuleNotFoundError as error:

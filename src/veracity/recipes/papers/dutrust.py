@@ -110,7 +110,8 @@ class DutrustRecipe(Recipe):
         if given is not None and not given.is_dir():
             raise DataError(
                 f"{given}: expected a folder that holds some of "
-                f"{', '.join(sorted({f.split('/')[0] for f in _files()}))}. See docs/twins.md"
+                f"{', '.join(sorted({f.split('/')[0] for f in _files()}))}. "
+                "See docs/results/dutrust.md"
             )
         trials = dict(_trials(given, self.courses, sizes))
         parts = {

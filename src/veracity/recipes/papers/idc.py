@@ -77,7 +77,9 @@ class Idc(Recipe):
     wga: str = ""
     """Learn a truth otherwise than the scale says, such as 'gram_activation(scale=global_max)'."""
     milp: str = ""
+    """As wga, such as 'integer_program(words=3000)'."""
     hybrid: str = ""
+    """As wga, such as 'hybrid(words=3000)'."""
 
     def __post_init__(self) -> None:
         if self.stars and not (self.people and self.learn_from):
