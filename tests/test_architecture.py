@@ -21,6 +21,7 @@ ORDER = (
     "metrics",
     "results",
     "auditing",
+    "testing",
     "suspicion",
     "experiments",
     "recipes",
