@@ -20,7 +20,7 @@ import numpy as np
 from setting import SEED, Row
 from veracity.data.loading import load_data
 from veracity.data.splits import sampled
-from veracity.truths._covering import ROUNDING, covered, highs
+from veracity.truths._covering import ROUNDING, highs, solve_cover
 from veracity.truths._programme import as_cover
 from veracity.truths.integer_program import IntegerProgram
 
@@ -43,7 +43,7 @@ def measure(side: str, size: str, seconds: float, limit: int | None) -> dict[str
     started, before = time.perf_counter(), time.process_time()
     if side == "ours":
         rng, penalty = np.random.default_rng(SEED), programme.penalty * len(documents)
-        answer = covered(cover, seconds=seconds, penalty=penalty, rng=rng, solver=highs)
+        answer = solve_cover(cover, seconds=seconds, penalty=penalty, rng=rng, solver=highs)
         assert not answer.bare, "the sentences can all be covered"
         chosen, bound = answer.chosen, answer.bound
     else:

@@ -302,6 +302,8 @@ def test_attribution_records_still_fit(tmp_path: Path) -> None:
 def test_a_model_may_fall_short_by_one_standard_error() -> None:
     required = 0.97
     for n, accuracy, reached in ((1000, 0.965, True), (1000, 0.964, False), (100, 0.96, True)):
-        known = Reliance(accuracy, n, 0.5, 1.0, luck(accuracy, n, 0.5))
+        known = Reliance(
+            accuracy=accuracy, n=n, bound=0.5, ceiling=1.0, luck=luck(accuracy, n, 0.5)
+        )
         assert known.required == pytest.approx(required)
         assert known.reached is reached and known.forced is reached

@@ -20,6 +20,7 @@ from conftest import WordWeights, words
 from veracity.core.examples import Example
 from veracity.core.inputs import Text
 from veracity.core.metrics import Case
+from veracity.results.findings import Cell, Findings
 from veracity.results.run import Run
 from veracity.results.standings import standings
 
@@ -391,3 +392,24 @@ def test_the_demo_runs_small(tmp_path: Path) -> None:
     assert (tmp_path / told["report"]).exists()
     again = json.loads(run(command, tmp_path, PYTHONPATH=path))
     assert again["computed"] == 0
+
+
+def test_a_recipe_is_added_as_the_chapter_says(tmp_path: Path) -> None:
+    chapter = "docs/how-to/add-a-recipe.md"
+    (code,), (declared,), (command,) = (blocks(chapter, k) for k in ("python", "toml", "sh"))
+    assert len((code + declared).splitlines()) < 80
+    folder = tmp_path / "plugins" / "recipes"
+    folder.mkdir(parents=True)
+    (folder / "planted_word.py").write_text(code, "utf-8")
+    (folder / "planted_word.toml").write_text(declared, "utf-8")
+    variable, line = command.strip().split(maxsplit=1)
+    said = run(veracity(line), tmp_path, **dict([variable.split("=")]))
+    assert "confirmed: A model learns a word that tells the label." in said
+    found = Findings.read(tmp_path / "toy")
+    assert [claim.verdict for claim in found.claims] == ["confirmed", "confirmed"]
+    occlusion = dict(found.tables[0].rows)["occlusion"][0]
+    assert isinstance(occlusion, Cell) and occlusion.published == 0.97 and occlusion.n == 3
+    steps = list((tmp_path / "toy" / "steps").rglob("found.json"))
+    written = {path: path.stat().st_mtime_ns for path in steps}
+    run(veracity(line), tmp_path, **dict([variable.split("=")]))
+    assert len(steps) == 3 and {p: p.stat().st_mtime_ns for p in steps} == written

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -24,9 +25,9 @@ from veracity.core.errors import DataError, ModelError, PluginError, RunError
 from veracity.data.loading import load_data
 from veracity.data.splits import Splits
 from veracity.engine.executors import Local, default_workers
+from veracity.experiments.cues import KINDS
 from veracity.experiments.dryrun import (
     ENCODER_SCALES,
-    KINDS,
     SCALES,
     DryRunResult,
     plan_dryrun,
@@ -38,13 +39,12 @@ from veracity.experiments.dryrun_findings import (
     Trial,
     _standings,
     findings,
-    headline,
     judged,
-    remarks,
     sees,
 )
 from veracity.models.loading import RECORD, load_model
-from veracity.reports.dryrun import _Page, build_dryrun, write_dryrun
+from veracity.reports.dryrun import DryRunPage, build_dryrun, write_dryrun
+from veracity.reports.dryrun_sentences import headline, remarks
 from veracity.reports.terminal import print_dryrun
 from veracity.results.guarantees import Reliance, luck
 from veracity.results.run import Run
@@ -110,7 +110,9 @@ def test_intervals_over_seeds_and_texts() -> None:
 
 def test_what_accuracy_allows_to_say() -> None:
     def told(accuracy: float, n: int = 300) -> tuple[str, str]:
-        return judged(Reliance(accuracy, n, 0.5, 1.0, luck(accuracy, n, 0.5)))
+        return judged(
+            Reliance(accuracy=accuracy, n=n, bound=0.5, ceiling=1.0, luck=luck(accuracy, n, 0.5))
+        )
 
     assert told(0.99)[0] == "scored"
     status, why = told(0.51)
@@ -295,6 +297,10 @@ def test_given_again_it_makes_nothing(rehearsal: DryRunResult, again: Any) -> No
     assert second.findings == rehearsal.findings
     after = _files(rehearsal.folder)
     assert {k for k in before if before[k] != after[k]} <= {FILE, "run.lock"}
+    # earlier versions kept all trials in one file
+    shutil.rmtree(rehearsal.folder / "steps")
+    third = again()
+    assert (third.made, third.reused) == (0, 4) and third.findings == rehearsal.findings
     with pytest.raises(RunError, match="another keep"):
         again(keep=0.6)
     with pytest.raises(RunError, match="another number of sentences"):
@@ -423,7 +429,9 @@ def test_the_page_says_it_all(rehearsal: DryRunResult) -> None:
 
 
 def test_hostile_names_stay_text(tmp_path: Path) -> None:
-    trial = Trial("t", ATTACK, 1.0, 0, ATTACK, "not learnt", ATTACK)
+    trial = Trial(
+        name="t", cue=ATTACK, strength=1.0, seed=0, changes=ATTACK, status="not learnt", why=ATTACK
+    )
     asked = {
         "same": {
             "model": ATTACK,
@@ -448,7 +456,7 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
         "skipped": [{"explainer": ATTACK, "why": ATTACK}],
         "trials": ["t"],
     }
-    dry = DryRun.start(tmp_path, asked).with_trial(trial)
+    dry = DryRun.start(tmp_path, asked).with_trials([trial.to_dict()])
     page = build_dryrun(dry)
     assert ATTACK not in page and "&lt;script&gt;alert(1)" in page
     assert "Nothing can be said" in page
@@ -468,7 +476,7 @@ def test_the_page_counts_as_the_metric_does(rehearsal: DryRunResult) -> None:
     shares: dict[str, list[float]] = {}
     for trial in cell.trials[::-1]:
         one_trial = replace(found, cells=(replace(cell, trials=(trial,)),))
-        page = _Page(rehearsal.record, one_trial, rehearsal.folder)
+        page = DryRunPage(rehearsal.record, one_trial, rehearsal.folder)
         seen = page.seen[cell.key]
         for (method, _), share in seen.items():
             shares.setdefault(method, []).append(share)
@@ -483,7 +491,7 @@ def test_the_page_counts_as_the_metric_does(rehearsal: DryRunResult) -> None:
 def test_texts_of_one_model_are_no_independent_draws() -> None:
     """Two models that agree on every text tell as much as two draws do, one model as its texts."""
     seen = np.column_stack([np.ones(40), np.zeros(40)])
-    trial = Trial("a", "word", 1.0, 0, "", "scored", "")
+    trial = Trial(name="a", cue="word", strength=1.0, seed=0, changes="", status="scored", why="")
     other = replace(trial, name="b", seed=1)
     one = _standings({"a": {"seen": seen}}, {trial.key: [trial]}, ["shows", "hides"], [])
     assert not any(e.tied_with_best for s in one.values() for e in s.entries)

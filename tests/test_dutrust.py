@@ -20,7 +20,7 @@ from veracity.data.loading import load_data, write_data
 from veracity.recipes.papers import _dutrust_findings as show
 from veracity.recipes.papers import dutrust as recipe
 from veracity.recipes.papers import recipes
-from veracity.recipes.papers.dutrust import Course, DutrustRecipe, shortened
+from veracity.recipes.papers.dutrust import DutrustRecipe, shortened
 from veracity.reports.findings import write_findings
 from veracity.results.findings import Cell, Findings
 from veracity.results.robustness import paired_p
@@ -95,6 +95,16 @@ def step(methods: Mapping[str, Mapping[str, list[float | None]]], n: int) -> dic
     }
 
 
+def reader(
+    tried: Mapping[tuple[str, str], Any], augmented: Any = None, own: Any = None
+) -> show.DutrustReader:
+    results = {("try", *key): found for key, found in tried.items()}
+    results |= {("augment", "t", "lstm"): augmented} if augmented else {}
+    results |= {("train", "course", "lstm"): own} if own else {}
+    about = {"t": {"course": "course", "file": "t.jsonl"}}
+    return show.DutrustReader(DutrustRecipe.declarations(), results, about)
+
+
 def test_means_are_of_one_side_and_of_what_is_defined() -> None:
     one = step({"lime": {"new_p": [1.0, 0.0, 0.0, None]}}, 4)
     cell = show.mean_cell(one, "lime", "new_p", "originals", 0.37)
@@ -110,7 +120,7 @@ def test_means_are_of_one_side_and_of_what_is_defined() -> None:
 
 def test_both_ways_to_rank_stand_beside_the_papers_figure() -> None:
     one = step({"lime": {"new_p": [1.0, 1.0, 1.0, 0.0], show.BY_SIZE: [0.0, 1.0, 0.0, 0.0]}}, 4)
-    (table,) = show.method_tables({("t", "lstm"): one}, DutrustRecipe.settings()["published"])
+    (table,) = reader({("t", "lstm"): one}).method_tables()
     cells = dict(zip(table.columns[1:], dict(table.rows)["LSTM, lime"], strict=True))
     by_size, by_sign = (cells[f"New_P by {way}"] for way in ("size", "sign"))
     assert isinstance(by_size, Cell) and isinstance(by_sign, Cell)
@@ -153,13 +163,13 @@ def rows(*means: float, n: int = 40) -> list[list[float]]:
 
 
 def claim_of(statement: str, tried: Any, augmented: Any = None) -> Any:
-    (found,) = (c for c in show.claims(tried, augmented) if statement in c.statement)
+    (found,) = (c for c in reader(tried, augmented).claims() if statement in c.statement)
     return found
 
 
 @pytest.mark.parametrize(
     ("means", "verdict"),
-    [((0.7, 0.5, 0.3), "confirmed"), ((0.7, 0.3, 0.5), "not confirmed"), ((0.5,) * 3, "open")],
+    [((0.7, 0.5, 0.3), "confirmed"), ((0.7, 0.3, 0.5), "refuted"), ((0.5,) * 3, "open")],
 )
 def test_an_order_is_confirmed_refuted_or_open(means: tuple[float, ...], verdict: str) -> None:
     attention, lime, gradients = rows(*means)
@@ -181,7 +191,7 @@ def test_models_are_compared_text_by_text() -> None:
     }
     assert claim_of("more consistent than the encoder's", tried).verdict == "confirmed"
     swapped = {("t", "lstm"): tried["t", "encoder"], ("t", "encoder"): tried["t", "lstm"]}
-    assert claim_of("more consistent than the encoder's", swapped).verdict == "not confirmed"
+    assert claim_of("more consistent than the encoder's", swapped).verdict == "refuted"
 
 
 def tried_twins(rights: Mapping[str, Mapping[str, bool]], **more: Any) -> Any:
@@ -209,13 +219,13 @@ def test_a_fall_is_that_of_the_pairs_which_are_tested() -> None:
     right = {str(i): True for i in range(1000)} | {str(i): False for i in range(1000, 1040)}
     right |= {f"{i}b": i < 1010 for i in range(1000, 1040)}
     found = claim_of("worse on twins", tried_twins({"lstm": right}))
-    assert found.verdict == "not confirmed" and "-25.0%" in found.seen
+    assert found.verdict == "refuted" and "−25.0%" in found.seen
 
 
 def test_a_model_may_do_worse_than_at_home() -> None:
     right = {str(i): i < 50 for i in range(100)} | {f"{i}b": True for i in range(100)}
-    own = {("t", "lstm"): {"right": 90, "texts": 100}}
-    seen = list(show.claims(tried_twins({"lstm": right}), None, own))
+    own = {"right": 90, "texts": 100}
+    seen = list(reader(tried_twins({"lstm": right}), own=own).claims())
     (found,) = (c for c in seen if "own test set" in c.statement)
     assert found.verdict == "confirmed" and "+40.0%" in found.seen
 
@@ -239,8 +249,8 @@ def test_training_on_twins_is_judged_by_what_it_changes() -> None:
             {"name": "hand-made", "difference": -0.01, "p": 0.5, **gain},
         ]
     }
-    verdicts = {c.statement: c.verdict for c in show.claims({}, found)}
-    assert list(verdicts.values()) == ["confirmed", "not confirmed", "open"]
+    verdicts = {c.statement: c.verdict for c in reader({}, found).claims()}
+    assert list(verdicts.values()) == ["confirmed", "refuted", "open"]
 
 
 # ---- the whole ------------------------------------------------------------------------------
@@ -278,18 +288,10 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch, encoder_folder: Path) -> None:
-    corpus = "made_reviews(n=200, seed=3)"
-    monkeypatch.setattr(
-        recipe,
-        "COURSES",
-        {
-            "sentences": Course(corpus, str(encoder_folder)),
-            "reviews": Course(corpus, str(encoder_folder)),
-        },
-    )
-    sizes = {
-        **DutrustRecipe.at_scale("smoke"),
+def small(encoder_folder: Path) -> dict[str, Any]:
+    corpus = {"stand_in": "made_reviews(n=200, seed=3)", "encoder": str(encoder_folder)}
+    return {
+        "courses": {"sentences": corpus, "reviews": corpus},
         "texts": {"sentences": 200, "reviews": 200},
         "explained": {"all": 8, "ham_yelp": 4},
         "knowing_on": ["sentences"],
@@ -303,18 +305,17 @@ def small(monkeypatch: pytest.MonkeyPatch, encoder_folder: Path) -> None:
         "methods": ["integrated_gradients(steps=50)", "attention", "lime(samples=30)"],
         "lstm_training": {"epochs": 2},
     }
-    monkeypatch.setattr(DutrustRecipe, "at_scale", classmethod(lambda cls, scale: sizes))
 
 
 @pytest.mark.filterwarnings("ignore:.*Raise steps")
 def test_the_whole_is_done_once_and_told_on_a_page(
-    small: None, given: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    small: dict[str, Any], given: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chosen = DutrustRecipe(courses=("sentences", "reviews"), methods="attention, lime(samples=30)")
     with pytest.raises(PluginError, match="attention"):
         recipes.make("dutrust(methods=atention)")
     seen: list[Any] = []
-    settings: Any = {"scale": "smoke", "data": given, "seed": 0, "workers": 1}
+    settings: Any = {"scale": "smoke", "sizes": small, "data": given, "workers": 1}
     found = chosen.run(tmp_path / "run", **settings, watch=seen.append)
     titles = [t.title for t in found.tables]
     assert "Training on pattern-made twins" in titles
@@ -350,10 +351,11 @@ def test_the_whole_is_done_once_and_told_on_a_page(
     assert [t.title for t in again.tables] == titles
 
 
-def test_what_is_tried_is_not_learnt(small: None, given: Path) -> None:
-    tried = dict(recipe._trials(given, ("sentences", "reviews"), DutrustRecipe.at_scale("smoke")))
+def test_what_is_tried_is_not_learnt(small: dict[str, Any], given: Path) -> None:
+    sizes = {**DutrustRecipe.at_scale("smoke"), **small}
+    tried = dict(recipe._trials(given, ("sentences", "reviews"), sizes))
     known = load_data("made_reviews(n=200, seed=3)").select(range(5))
-    parts = recipe._course("sentences", None, [known], DutrustRecipe.at_scale("smoke"), 0)
+    parts = recipe._course("sentences", None, [known], sizes, 0)
     learnt = {e.input.text for p in (parts.train, parts.validation, parts.test) for e in p}
     assert not learnt & {e.input.text for e in known}
     assert set(tried) == {"dutrust_english", "cad_imdb", "ham_yelp"}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import json
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +16,8 @@ from rich.console import Console
 from veracity.core.errors import RunError
 from veracity.reports.charts import chart
 from veracity.reports.findings import build_findings, figure, print_findings, write_findings
-from veracity.results.findings import Cell, Claim, Figure, Findings, Points, ShownText, Table, Word
+from veracity.results.claims import Claim, Comparison, corrected
+from veracity.results.findings import Cell, Figure, Findings, Points, ShownText, Table, Word
 
 
 def some() -> Findings:
@@ -37,7 +40,7 @@ def some() -> Findings:
                 "%",
             ),
         ),
-        (Claim("it holds", "not confirmed", "p = 0.4"),),
+        (Claim("it holds", "refuted", "p = 0.4"),),
         (Figure("Precision", "by rate", "rate", "precision", (curve, dots)),),
         (ShownText("first", (Word("the", 0.4, "planted"), Word("<img>", 0.1))),),
         ("a note",),
@@ -48,6 +51,63 @@ def test_findings_survive_the_disk(tmp_path: Path) -> None:
     some().write(tmp_path)
     # NaN is unlike itself, so what is compared is what both print
     assert repr(Findings.read(tmp_path)) == repr(some())
+
+
+def test_findings_of_earlier_versions_are_read(tmp_path: Path) -> None:
+    some().write(tmp_path)
+    path = tmp_path / "findings.json"
+    content = json.loads(path.read_text("utf-8"))
+    (claim,) = content["claims"]
+    claim["verdict"] = "not confirmed"
+    del claim["comparisons"]
+    path.write_text(json.dumps(content), "utf-8")
+    assert Findings.read(tmp_path).claims[0].verdict == "refuted"
+
+
+def look(value: float, **more: Any) -> Comparison:
+    return Comparison(name="a less b", value=value, **more)
+
+
+@pytest.mark.parametrize(
+    ("comparison", "verdict"),
+    [
+        (look(0.2, low=0.1, high=0.3), "confirmed"),
+        (look(0.2, low=-0.1, high=0.3), "open"),
+        (look(-0.2, low=-0.3, high=-0.1), "refuted"),
+        (look(0.2, p=0.01), "confirmed"),
+        (look(0.2, p=0.06), "open"),
+        (look(-0.2, p=0.01), "refuted"),
+        (look(0.2, low=0.1, high=0.3, p=0.2), "open"),  # not after all looks
+        (look(0.2), "open"),  # one figure alone
+        (look(math.nan, p=0.01), "open"),
+        # as good as the other: no difference is as claimed, so none has to be sure
+        (look(0.0, low=-0.01, high=0.01, p=0.9, least=-0.02), "confirmed"),
+        (look(-0.1, low=-0.11, high=-0.09, p=0.9, least=-0.02), "open"),
+        (look(-0.1, low=-0.11, high=-0.09, p=0.01, least=-0.02), "refuted"),
+        (look(0.5, low=0.4, high=0.6, least=0.35, most=0.65), "confirmed"),
+        (look(0.5, low=0.3, high=0.6, least=0.35, most=0.65), "open"),
+    ],
+)
+def test_one_rule_decides(comparison: Comparison, verdict: str) -> None:
+    assert comparison.verdict == verdict
+
+
+def test_a_claim_holds_of_all_or_of_some() -> None:
+    yes, no, maybe = look(0.2, p=0.001), look(-0.2, p=0.001), look(0.2, p=0.4)
+    assert Claim.of("s", [yes, yes]).verdict == "confirmed"
+    assert Claim.of("s", [yes, maybe]).verdict == "open"
+    assert Claim.of("s", [yes, no, maybe]).verdict == "refuted"
+    assert Claim.of("s", [yes, no], some=True).verdict == "confirmed"
+    assert Claim.of("s", [maybe, no], some=True).verdict == "open"
+    assert Claim.of("s", [no, no], some=True).verdict == "refuted"
+    assert Claim.of("s", []).verdict == "open"
+    assert [c.p for c in corrected([yes, maybe])] == pytest.approx([0.002, 0.4])
+    many = Claim.of("s", [yes] * 5 + [no] * 5, remark="all at once.")
+    assert many.seen.startswith("5 of 10 as claimed; against it: a less b −0.200 (p 0.001)")
+    assert many.seen.endswith("and 2 more; all at once.")
+    mean = Comparison.of_mean("m", [0.1, 0.2, 0.3], units="trainings")
+    assert (mean.low, mean.high) == pytest.approx((0.2 - 0.24842, 0.2 + 0.24842), abs=1e-4)
+    assert Comparison.of_mean("m", [0.1], units="trainings").verdict == "open"
 
 
 def test_missing_or_damaged_findings_are_told(tmp_path: Path) -> None:
@@ -101,7 +161,7 @@ def test_points_stand_where_their_numbers_say() -> None:
 def test_the_terminal_says_the_same() -> None:
     out = io.StringIO()
     print_findings(Console(file=out, width=120), some())
-    assert "not confirmed: it holds" in out.getvalue()
+    assert "refuted: it holds" in out.getvalue()
     assert "20.0 % ± 10.0 % (paper 10.3 %)" in out.getvalue()
     assert figure(math.nan, "%") == "–"
 
@@ -110,14 +170,14 @@ def test_each_sentence_stands_once_with_every_look_at_it() -> None:
     looks = (
         Claim("Twins <are> harder.", "confirmed", "p = 0.01", "films"),
         Claim("Order holds.", "open", "p = 0.9"),
-        Claim("Twins <are> harder.", "not confirmed", "p = 0.02", "<books>"),
+        Claim("Twins <are> harder.", "refuted", "p = 0.02", "<books>"),
         Claim("Twins <are> harder.", "open", "p = 0.7", "songs"),
     )
     found = replace(some(), claims=looks)
     assert [len(c) for c in found.statements.values()] == [3, 1]
     page = build_findings(found)
     assert page.count("Twins &lt;are&gt; harder.") == 1 and "&lt;books&gt;" in page
-    assert "Of 4 looks: 1 confirmed, 1 not confirmed, 2 open." in page
+    assert "Of 4 looks: 1 confirmed, 1 refuted, 2 open." in page
     out = io.StringIO()
     print_findings(Console(file=out, width=120), found)
     lines = out.getvalue().splitlines()

@@ -17,15 +17,15 @@ from veracity.core.truths import WordSets
 from veracity.data.loading import load_data
 from veracity.data.records import write_records
 from veracity.metrics.truth_agreement import agreement
-from veracity.recipes.papers import _idc_findings as show
 from veracity.recipes.papers import recipes
+from veracity.recipes.papers._idc_findings import IdcReader
 from veracity.recipes.papers._idc_judging import (
     FIGURES,
     FORMS,
     MAIN,
     PAPER,
     READINGS,
-    Agreed,
+    AgreementCounts,
     method_agreement,
     people_agreement,
     pooled,
@@ -54,7 +54,7 @@ def marked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_idc_runs_and_goes_on(marked: Path, tmp_path: Path, monkeypatch: Any) -> None:
+def test_idc_runs_and_goes_on(marked: Path, tmp_path: Path) -> None:
     programme = "words=200, least=1, seconds=0.3"
     sources = {
         "wga": "gram_activation",
@@ -62,7 +62,6 @@ def test_idc_runs_and_goes_on(marked: Path, tmp_path: Path, monkeypatch: Any) ->
         "hybrid": "hybrid",
     }
     tiny = {
-        **Idc.at_scale("smoke"),
         "limit": 400,
         "explained": 60,
         "cnn": "idc_cnn(size=16, filters=12, dropout=0.1)",
@@ -72,7 +71,6 @@ def test_idc_runs_and_goes_on(marked: Path, tmp_path: Path, monkeypatch: Any) ->
         "truths": sources,
         "people_truths": sources,
     }
-    monkeypatch.setattr(Idc, "at_scale", classmethod(lambda cls, scale: tiny))
     # a truth learnt otherwise than the scale says, and reviews with stars
     own = f"hybrid({programme}, scale=none)"
     with (tmp_path / "stars.tsv").open("w") as file:
@@ -88,6 +86,7 @@ def test_idc_runs_and_goes_on(marked: Path, tmp_path: Path, monkeypatch: Any) ->
         return recipe.run(
             tmp_path / "run",
             scale="smoke",
+            sizes=tiny,
             data="made_reviews(n=400)",
             seed=0,
             workers=1,
@@ -270,7 +269,7 @@ def test_p_values_of_draws() -> None:
     assert resampling_tests(draws) == pytest.approx([0.02, 0.02, 1.0, 0.22])
 
 
-def agreed(quality: dict[str, float], seed: int, texts: int = 300) -> Agreed:
+def agreed(quality: dict[str, float], seed: int, texts: int = 300) -> AgreementCounts:
     """Methods that call a share of the important words important, and of the others less."""
     rng = np.random.default_rng(seed)
     looks = tuple((truth, reading) for reading in READINGS for truth in TRUTHS)
@@ -281,7 +280,7 @@ def agreed(quality: dict[str, float], seed: int, texts: int = 300) -> Agreed:
             tp = rng.binomial(4, good * fade, size=texts)
             fp = rng.binomial(16, 0.1, size=texts)
             counts[:, j, i] = np.stack([tp, fp, 4 - tp, 16 - fp], axis=1)
-    return Agreed(tuple(f"t{i}" for i in range(texts)), tuple(quality), looks, counts)
+    return AgreementCounts(tuple(f"t{i}" for i in range(texts)), tuple(quality), looks, counts)
 
 
 def test_methods_are_compared_on_texts_that_both_models_get_right() -> None:
@@ -369,12 +368,20 @@ def figures(p: float = 0.001, **changes: Any) -> Any:
     }
 
 
+def reader(*trainings: Any, **people: Any) -> IdcReader:
+    results = {("reviews", "methods", i): found for i, found in enumerate(trainings)}
+    marked = {(side, "agreement", 0): found for side, found in people.items()}
+    return IdcReader(Idc.declarations(), results | marked)
+
+
 def verdicts(*trainings: Any) -> list[str]:
-    return [c.verdict for c in show.method_claims(trainings) if c.where == READINGS[PAPER]]
+    claims = reader(*trainings).method_claims()
+    return [c.verdict for c in claims if c.where == READINGS[PAPER]]
 
 
 def of_confidence(*given: float, **more: float) -> list[str]:
-    return [claim.verdict for claim in show.confidence_claims(confidence(*given, **more))]
+    found = reader({"confidence": confidence(*given, **more)})
+    return [claim.verdict for claim in found.confidence_claims()]
 
 
 def test_the_papers_own_figures_confirm_its_claims() -> None:
@@ -384,32 +391,33 @@ def test_the_papers_own_figures_confirm_its_claims() -> None:
 
 def test_a_claim_has_to_hold_in_every_training() -> None:
     assert verdicts(figures(), figures(), figures()) == ["confirmed"] * 5
-    assert verdicts(figures(), figures(gradient=0.7))[0] == "not confirmed"
+    assert verdicts(figures(), figures(gradient=0.7))[0] == "refuted"
     assert verdicts(figures(), figures(p=0.4))[0] == "open"
     # a look in each of three trainings: what refutes in one may be luck
     assert verdicts(figures(), figures(), figures(gradient=0.7, p=0.03))[0] == "open"
     wide = figures() | {"half": {PAPER: [0.9, 0.85, 0.95]}}
-    assert verdicts(figures(), wide)[4] == "not confirmed"
+    assert verdicts(figures(), wide)[4] == "refuted"
 
 
 def test_one_truth_alone_makes_its_own_claims() -> None:
     found = figures() | {"half": {}}
     found["differences"] = [d for d in found["differences"] if d["truth"] == "wga"]
-    claims = list(show.method_claims([found]))
+    claims = list(reader(found).method_claims())
     assert [c.verdict for c in claims] == ["confirmed"] * 4
     assert claims[0].statement.startswith("Under WGA LRP, DeepLIFT")
     alone = {k: v for k, v in confidence().items() if k in ("whole", "wga")}
-    assert [c.verdict for c in show.confidence_claims(alone)] == ["confirmed"]
-    rows = dict(show.confidence_table(alone, {"whole": 0.75, "wga": 0.52}).rows)
+    one = reader({"confidence": alone})
+    assert [c.verdict for c in one.confidence_claims()] == ["confirmed"]
+    rows = dict(one.confidence_table().rows)
     assert len(rows) == 3
 
 
 def test_claims_are_refuted_by_the_opposite() -> None:
-    assert verdicts(figures(gradient=0.7))[0] == "not confirmed"
-    assert verdicts(figures(attention=0.7))[1] == "not confirmed"
-    assert verdicts(figures(deep_lift=0.8))[2:4] == ["not confirmed"] * 2
-    assert verdicts(figures() | {"half": {PAPER: [0.9, 0.85, 0.95]}})[4] == "not confirmed"
-    assert of_confidence(0.01) == ["not confirmed"] * 2
+    assert verdicts(figures(gradient=0.7))[0] == "refuted"
+    assert verdicts(figures(attention=0.7))[1] == "refuted"
+    assert verdicts(figures(deep_lift=0.8))[2:4] == ["refuted"] * 2
+    assert verdicts(figures() | {"half": {PAPER: [0.9, 0.85, 0.95]}})[4] == "refuted"
+    assert of_confidence(0.01) == ["refuted"] * 2
 
 
 def test_claims_stay_open_where_nothing_is_sure() -> None:
@@ -423,6 +431,9 @@ def test_claims_stay_open_where_nothing_is_sure() -> None:
         for figure in of[PAPER].values():
             value = figure["kappa"][0]
             figure["kappa"] = [value, value - 0.3, value + 0.3]
+    for pair in few["differences"]:
+        value = pair["interval"][0]
+        pair["interval"] = [value, value - 0.3, value + 0.3]
     assert verdicts(few)[3] == "open"
     assert of_confidence(p=0.2) == ["open"] * 2
 
@@ -440,7 +451,7 @@ def test_figures_are_means_over_trainings_beside_the_papers() -> None:
     several = [training(0.02), training(0.04), training(0.06)]
     extra = several[0]["agreement"]["wga"][PAPER] | {"lime": {n: [0.9, 0.8, 1] for n in FIGURES}}
     several[0]["agreement"]["wga"] = dict.fromkeys(READINGS, extra)
-    rows = dict(show.method_table("wga", several, printed["wga"]).rows)
+    rows = dict(reader(*several).method_table("wga").rows)
     lrp, lime = rows["LRP"][0], rows["lime"][0]
     assert isinstance(lrp, Cell) and isinstance(lime, Cell)
     assert lrp.value == pytest.approx(0.63) and (lrp.n, lrp.published) == (3, 0.59)
@@ -450,10 +461,10 @@ def test_figures_are_means_over_trainings_beside_the_papers() -> None:
     assert (lime.low, lime.high, lime.marked, lrp.marked) == (0.8, 1, True, False)
     recommended = rows["LRP"][3]
     assert isinstance(recommended, Cell) and recommended.published is None
-    fit = dict(show.fit_table(["wga"], several, printed).rows)["WGA, in profile paper"]
+    fit = dict(reader(*several).fit_table().rows)["WGA, in profile paper"]
     assert isinstance(fit[0], Cell) and fit[0].value == pytest.approx(0.04)
     assert fit[1:] == ("18 of 18", "all fit")
-    far = dict(show.fit_table(["wga"], [training(0.1)], printed).rows)["WGA, in profile paper"]
+    far = dict(reader(training(0.1)).fit_table().rows)["WGA, in profile paper"]
     assert far[1] == "0 of 18" and "and 12 more" in str(far[2])
 
 
@@ -473,10 +484,11 @@ def people_figures(wga: float, other: float, p: float = 0.001) -> Any:
 
 def test_claims_about_people() -> None:
     def said(*values: float) -> list[str]:
-        return [claim.verdict for claim in show.people_claims("people", people_figures(*values))]
+        claims = reader(people=people_figures(*values)).people_claims("people")
+        return [claim.verdict for claim in claims]
 
     assert said(0.45, 0.2) == ["confirmed", "confirmed"]
-    assert said(0.1, 0.2) == ["not confirmed", "not confirmed"]
+    assert said(0.1, 0.2) == ["refuted", "refuted"]
     assert said(0.35, 0.3, 0.5) == ["open", "open"]
 
 

@@ -20,12 +20,8 @@ from veracity.core.inputs import FloatArray, Text
 from veracity.core.metrics import Case
 from veracity.data.loading import load_data
 from veracity.metrics import metrics
-from veracity.recipes.papers._planted_text_findings import (
-    Model,
-    Norms,
-    attention_claims,
-    rationale_claims,
-)
+from veracity.recipes.papers._planted_text_findings import PlantedModel, PlantedTextReader
+from veracity.recipes.papers.planted_text import PlantedText
 from veracity.results.guarantees import planted_facts, reliance, shapley_range
 from veracity.results.statistics import wilson
 from veracity.suspicion.candidates import Candidates, WordTable
@@ -227,20 +223,26 @@ def step(rate: float, read: float, precision: float, recall: float, forced: bool
     }
 
 
+def reader(results: dict[PlantedModel, Any]) -> PlantedTextReader:
+    return PlantedTextReader(PlantedText.declarations(), results)
+
+
 def test_models_that_went_astray_confirm_nothing() -> None:
     rates = (0.07, 0.09, 0.11, 0.13, 0.15)
 
     def said(steps: Any) -> str:
-        found = rationale_claims({("article", "rationale_cr"): steps})
-        return next(c.verdict for c in found if "continuous relaxation" in c.statement)
+        found = reader({PlantedModel("article", "rationale_cr", r): s for r, s in steps.items()})
+        claims = found.rationale_claims()
+        return next(c.verdict for c in claims if "continuous relaxation" in c.statement)
 
     best = {r: step(r, r, min(1.0, 0.08 / r), min(1.0, r / 0.08)) for r in rates}
     assert said(best) == "confirmed"
     assert said({**best, 0.07: step(0.07, 0.07, 0.3, 0.2)}) == "confirmed"
-    assert said({**best, 0.15: step(0.15, 0.15, 0.3, 0.5)}) == "not confirmed"
+    assert said({**best, 0.15: step(0.15, 0.15, 0.3, 0.5)}) == "open"
+    assert said({r: step(r, r, 0.3 - r, 0.5) for r in rates}) == "refuted"
     # who selects everything does so as well as possible, and so may one that uses no articles
-    assert said({r: step(r, 0.99, 0.08 / 0.99, 1.0) for r in rates}) == "not confirmed"
-    assert said({r: {**s, "forced": False} for r, s in best.items()}) == "not confirmed"
+    assert said({r: step(r, 0.99, 0.08 / 0.99, 1.0) for r in rates}) == "open"
+    assert said({r: {**s, "forced": False} for r, s in best.items()}) == "open"
     assert said({0.15: best[0.15]}) == "open"
 
 
@@ -255,37 +257,39 @@ def attended(mass: float, norm: float, *, forced: bool = True) -> Any:
         "norm": norm,
         "norm_read": norm,
         "epochs": 3,
+        "seconds": 1.0,
+        **dict.fromkeys(("accuracy", "bound", "ceiling", "luck"), 0.5),
     }
 
 
-def norms(masses: dict[tuple[str, float | None], float], **more: Any) -> Norms:
+def norms(masses: dict[tuple[str, float | None], float], **more: Any) -> PlantedTextReader:
     found = {
-        Model("article", "attention", float(run), vectors, norm): attended(
+        PlantedModel("article", "attention", float(run), vectors, norm): attended(
             mass, norm or {"corpus": 1.0, "glove": 5.0}[vectors], **more
         )
         for (vectors, norm), mass in masses.items()
         for run in range(2)
     }
-    return Norms.of(found, {"planted": [0.103, 0.024]})
+    return reader(found)
 
 
 def test_the_scale_of_vectors_decides_only_where_nothing_else_differs() -> None:
-    said = norms({("corpus", None): 0.1, ("glove", 1.0): 0.11, ("glove", None): 0.5}).sentence
+    said = norms({("corpus", None): 0.1, ("glove", 1.0): 0.11, ("glove", None): 0.5}).like_the_paper
     assert "reproduces with corpus vectors of norm 1 (10.0%)" in said
     assert "does not with glove vectors of norm 5 (50.0%)" in said
     assert "depends on the scale" in said
     # other vectors, not longer ones
-    assert "depends" not in norms({("corpus", None): 0.1, ("glove", None): 0.5}).sentence
+    assert "depends" not in norms({("corpus", None): 0.1, ("glove", None): 0.5}).like_the_paper
     # shorter ones that attend more are no reason to say so
-    assert "depends" not in norms({("glove", 0.5): 0.4, ("glove", None): 0.1}).sentence
-    nowhere = norms({("corpus", None): 0.4}).sentence
+    assert "depends" not in norms({("glove", 0.5): 0.4, ("glove", None): 0.1}).like_the_paper
+    nowhere = norms({("corpus", None): 0.4}).like_the_paper
     assert "does not reproduce with corpus vectors of norm 1 (40.0%)" in nowhere
 
 
 def test_runs_that_need_not_use_articles_are_counted_and_not_scored() -> None:
     lost = norms({("corpus", None): 0.1}, forced=False)
-    assert lost.sentence == ""
-    (row,) = lost.table().rows
+    assert lost.like_the_paper == ""
+    (row,) = next(t.rows for t in lost.tables() if "by the norm" in t.title)
     cell = row[1][2]
     assert row[1][3] == "0 of 2" and cell is not None and not isinstance(cell, str)
     assert np.isnan(cell.value)
@@ -293,9 +297,12 @@ def test_runs_that_need_not_use_articles_are_counted_and_not_scored() -> None:
 
 def test_claims_of_attention_are_judged_for_each_kind_of_vectors() -> None:
     def verdict(mass: float) -> tuple[str, str]:
-        steps = {float(i): attended(mass + 0.001 * i, 1.0) for i in range(4)}
-        (claim,) = attention_claims({"article": steps}, "some vectors")
+        steps = {
+            PlantedModel("article", "attention", float(i), "glove"): attended(mass + 0.001 * i, 1.0)
+            for i in range(4)
+        }
+        (claim,) = reader(steps).attention_claims()
         return claim.verdict, claim.where
 
-    assert verdict(0.10) == ("confirmed", "some vectors")
-    assert verdict(0.50) == ("not confirmed", "some vectors")
+    assert verdict(0.10) == ("confirmed", "GloVe vectors")
+    assert verdict(0.50) == ("refuted", "GloVe vectors")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,16 @@ import numpy as np
 import pytest
 
 from veracity.core.errors import DataError, PluginError, RunError
+from veracity.engine.executors import Local
+from veracity.experiments.experiment import (
+    Experiment,
+    Step,
+    keep_step,
+    kept_result,
+    run_steps,
+)
 from veracity.recipes.papers import recipes
 from veracity.recipes.papers.planted_text import DATASETS, PlantedText, planted_parts, reviews
-from veracity.recipes.recipe import done_once
 from veracity.results.findings import Findings
 
 
@@ -50,21 +58,20 @@ def test_planted_text_does_only_what_is_asked() -> None:
     sizes = PlantedText.at_scale("laptop")
     asked = recipes.make("planted_text(parts=('attention', 'norms'), datasets=('article',))")
     assert isinstance(asked, PlantedText)
-    first, second = asked.plan(sizes)
-    assert not second and {m.kind for m in first} == {"attention"}
+    first = asked.models(sizes)
+    assert {m.kind for m in first} == {"attention"}
     assert {m.dataset for m in first} == {"article"}
     assert {m.norm for m in first if m.vectors == "corpus"} == {None, 0.5, 2.5, 5.0}
-    every, methods = PlantedText().plan(sizes)
-    assert {m.kind for m in every} == {"attention", "rationale_cr", "rationale_rl"}
+    every = PlantedText().models(sizes)
+    assert {m.kind for m in every} == {"attention", "methods", "rationale_cr", "rationale_rl"}
     # other methods are asked about models that are there already
-    assert {m._replace(kind="attention") for m in methods} <= set(every)
+    assert all(m.trained in every[: every.index(m)] for m in every if m.kind == "methods")
     with pytest.raises(PluginError, match="expected parts among attention, norms"):
         recipes.make("planted_text(parts=('attentoin',))")
 
 
-def test_planted_text_runs_and_goes_on(beer: Path, tmp_path: Path, monkeypatch: Any) -> None:
+def test_planted_text_runs_and_goes_on(beer: Path, tmp_path: Path) -> None:
     tiny = {
-        **PlantedText.at_scale("smoke"),
         "sizes": [240, 40, 60],
         "words": 20,
         "runs": 1,
@@ -89,13 +96,12 @@ def test_planted_text_runs_and_goes_on(beer: Path, tmp_path: Path, monkeypatch: 
             "stop_at": 1.0,
         },
     }
-    monkeypatch.setattr(PlantedText, "at_scale", classmethod(lambda cls, scale: tiny))
     recipe = recipes.make("planted_text(datasets=('article', 'cn'))")
     steps: list[Any] = []
 
     def go() -> Findings:
         return recipe.run(
-            tmp_path, scale="smoke", data=str(beer), seed=0, workers=1, watch=steps.append
+            tmp_path, scale="smoke", sizes=tiny, data=beer, workers=1, watch=steps.append
         )
 
     first = go()
@@ -143,10 +149,58 @@ def test_every_recipe_has_its_scales() -> None:
 
 
 def test_a_step_of_other_settings_is_not_mixed_in(tmp_path: Path) -> None:
-    assert done_once(tmp_path, {"rate": 0.1}, lambda: {"x": 1}) == {"x": 1}
-    assert done_once(tmp_path, {"rate": 0.1}, lambda: {"x": 2}) == {"x": 1}
+    assert kept_result(tmp_path, {"rate": 0.1}) is None
+    keep_step(tmp_path, {"rate": 0.1}, {"x": 1})
+    assert kept_result(tmp_path, {"rate": 0.1}) == {"x": 1}
     with pytest.raises(RunError, match="another experiment"):
-        done_once(tmp_path, {"rate": 0.2}, lambda: {"x": 2})
+        kept_result(tmp_path, {"rate": 0.2})
     (tmp_path / "found.json").write_text("{")
     with pytest.raises(RunError, match="damaged"):
-        done_once(tmp_path, {"rate": 0.1}, lambda: {"x": 2})
+        kept_result(tmp_path, {"rate": 0.1})
+
+
+@dataclass(frozen=True)
+class Chain(Experiment):
+    """Each step adds one to the step before; what was done is told to a file."""
+
+    length: int = 3
+
+    def steps(self) -> list[Step]:
+        return [
+            Step(
+                key=i,
+                name=f"number-{i}",
+                settings={"i": i},
+                needs=(i - 1,) if i else (),
+                spreads=i == 2,
+            )
+            for i in range(self.length)
+        ]
+
+    def work(self, step: Step, executor: Any) -> dict[str, Any]:
+        assert (executor is not None) == step.spreads
+        i = int(str(step.key))
+        assert not i or (self.place(f"number-{i - 1}") / "found.json").exists()
+        with (self.folder / "log").open("a") as file:
+            file.write(f"{i} ")
+        return {"square": i * i}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_steps_wait_for_what_they_need_and_are_done_once(tmp_path: Path, workers: int) -> None:
+    seen: list[Any] = []
+    found = run_steps(Chain(tmp_path, 2), Local(workers), watch=seen.append)
+    assert found == {0: {"square": 0}, 1: {"square": 1}}
+    assert (seen[-1].done, seen[-1].total, seen[-1].doing) == (2, 2, "number-1")
+    longer = run_steps(Chain(tmp_path, 4), Local(workers))
+    assert list(longer) == [0, 1, 2, 3] and longer[3] == {"square": 9}
+    assert (tmp_path / "log").read_text() == "0 1 2 3 "
+
+
+def test_steps_that_need_what_is_not_there_are_told(tmp_path: Path) -> None:
+    class Broken(Chain):
+        def steps(self) -> list[Step]:
+            return super().steps()[1:]
+
+    with pytest.raises(ValueError, match="need what is not there: number-1, number-2"):
+        run_steps(Broken(tmp_path), Local())

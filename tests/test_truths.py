@@ -32,14 +32,14 @@ from veracity.metrics.truth_agreement import agreement
 from veracity.models.architectures.text_cnn import TextCnn
 from veracity.truths import learnt_truth, truths
 from veracity.truths._covering import (
-    Answer,
     Cover,
+    CoverSolution,
     components,
-    covered,
     dominant,
     highs,
-    needed,
+    minimal_rows,
     scip,
+    solve_cover,
 )
 from veracity.truths._programme import decisive_words, touched
 from veracity.truths.gram_activation import GramActivation, decisive, taken_apart, word_scores
@@ -372,7 +372,7 @@ def test_a_model_without_filters_is_told(bag: Any, made: Splits) -> None:
 
 def sets_of(
     rows: Sequence[tuple[str, int]], n_labels: int = 2, **options: Any
-) -> tuple[list[set[str]], Answer, int]:
+) -> tuple[list[set[str]], CoverSolution, int]:
     documents = [frozenset(text.split()) for text, _ in rows]
     labels = [label for _, label in rows]
     found, answer = decisive_words(
@@ -498,10 +498,10 @@ def test_searching_and_fixing_lose_nothing(monkeypatch: pytest.MonkeyPatch) -> N
         plain, _, _ = highs(cover, 600.0)
         monkeypatch.setattr(module, "SMALL", 400)
         rng = np.random.default_rng(0)
-        small = covered(cover, seconds=600, penalty=1e4, rng=rng, solver=highs)
+        small = solve_cover(cover, seconds=600, penalty=1e4, rng=rng, solver=highs)
         monkeypatch.setattr(module, "SMALL", 0)
         monkeypatch.setattr(module, "STALE", 8)
-        large = covered(cover, seconds=600, penalty=1e4, rng=rng, solver=highs)
+        large = solve_cover(cover, seconds=600, penalty=1e4, rng=rng, solver=highs)
         assert plain is not None
         for found in (small, large):
             assert found.proven
@@ -552,7 +552,7 @@ def test_labels_solved_apart_give_the_same_answer(monkeypatch: pytest.MonkeyPatc
             assert cover.costs @ found == pytest.approx(float(cover.costs @ taken))
         closed += bound > least - 1e-5
         # with a last look at all labels at once nothing is left open
-        whole = covered(cover, seconds=600, penalty=1e5, rng=rng, solver=highs)
+        whole = solve_cover(cover, seconds=600, penalty=1e5, rng=rng, solver=highs)
         assert whole.proven and cover.fits(whole.chosen)
         assert whole.cost == pytest.approx(least, abs=1e-5)
     assert closed  # prices alone are enough now and then
@@ -603,8 +603,8 @@ def test_a_search_without_time_to_prove_tells_its_gap(monkeypatch: pytest.Monkey
         return None, -np.inf, "time limit"
 
     rng = np.random.default_rng(0)
-    quick = covered(cover, seconds=600, penalty=1e6, rng=rng, solver=never)
-    exact = covered(cover, seconds=600, penalty=1e6, rng=rng, solver=highs)
+    quick = solve_cover(cover, seconds=600, penalty=1e6, rng=rng, solver=never)
+    exact = solve_cover(cover, seconds=600, penalty=1e6, rng=rng, solver=highs)
     assert exact.proven
     assert cover.fits(quick.chosen)
     assert quick.bound <= exact.cost + 1e-6 <= quick.cost + 2e-6
@@ -672,7 +672,7 @@ def test_a_bound_without_time_for_the_linear_programme(monkeypatch: pytest.Monke
 
 def test_what_is_dropped_is_never_needed() -> None:
     rows = [frozenset({0, 1}), frozenset({0, 1, 2}), frozenset({1}), frozenset({3, 4})]
-    assert needed(rows) == [2, 3]
+    assert minimal_rows(rows) == [2, 3]
     # 4 costs more than 3 and covers no more; without a rival, 3 stands for both
     costs = np.array([1.0, 1.0, 1.0, 1.0, 2.0])
     assert dominant(Cover(costs, tuple(rows))).tolist() == [1, 3]

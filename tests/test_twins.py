@@ -32,7 +32,7 @@ from veracity.reports.html import build_report
 from veracity.reports.pairs import pairs_page, write_pairs
 from veracity.results.curves import deletion_figures
 from veracity.results.findings import Figure, Points
-from veracity.results.pairs import moved, pairs_of
+from veracity.results.pairs import pairs_of, top_word_changes
 from veracity.results.robustness import Robustness, robustness
 from veracity.results.run import Run
 from veracity.results.statistics import grouped_interval, mcnemar, mean_intervals, wilson
@@ -889,9 +889,9 @@ def test_several_twins_of_one_original_are_no_independent_pairs() -> None:
 
 
 def test_ex_7_5_what_entered_and_left() -> None:
-    entered, left, stayed = moved(("company", "good", "find"), ("umm", "good", "find"))
+    entered, left, stayed = top_word_changes(("company", "good", "find"), ("umm", "good", "find"))
     assert (entered, left, stayed) == (("umm",), ("company",), 2)
-    assert moved(("a", "b", "b"), ("c", "c", "a")) == (("c",), ("b",), 1)
+    assert top_word_changes(("a", "b", "b"), ("c", "c", "a")) == (("c",), ("b",), 1)
 
 
 @pytest.fixture

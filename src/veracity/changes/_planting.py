@@ -36,6 +36,7 @@ class Planting(Change):
     decoys: tuple[str, ...] = ()
     """Marks that look alike and are drawn without regard to the label."""
     decoy_share: float = 0.5
+    """Of how many examples a decoy is put in."""
     unmarked: Literal["keep", "drop"] = "keep"
     """What becomes of texts that were to be marked and offer no place for it."""
 

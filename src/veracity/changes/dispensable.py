@@ -29,6 +29,7 @@ class Dispensable(Attack):
     """Inserts an opener, deletes a filler word, or replaces a word that carries no opinion."""
 
     how: Literal["any", "insert", "delete", "replace"] = "any"
+    """Which of the three is done; any takes the first that the text allows, in a random order."""
 
     adv_type: ClassVar[str] = "idr"
 

@@ -19,6 +19,7 @@ class Insert(Planting):
 
     marks: tuple[str, ...] = ("meanwhile", "elsewhere")
     place: Literal["random", "start", "end"] = "random"
+    """Where the mark is put."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -19,7 +19,9 @@ class Reassign(Change):
     """Keeps a label with probability r, else draws another; 0.5 of two labels leaves no trace."""
 
     r: float = 0.5
+    """Probability that a label is kept."""
     matrix: tuple[tuple[float, ...], ...] = ()
+    """Instead of r: per label the probability of each new one."""
     draw: Literal["independent", "balanced"] = "independent"
     """Balanced: of each original label, exact shares change, as near as whole examples allow."""
 

@@ -24,7 +24,9 @@ class Swap(Planting):
     marks: tuple[str, ...] = ("a", "the")
     decoy_share: float = 1.0
     words: tuple[str, ...] = ("a", "an", "the")
+    """The words that become marks."""
     part: Literal["all", "first", "second"] = "all"
+    """Which part of a text carries the mark."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -21,6 +21,7 @@ class Synonyms(WordAttack):
 
     share: float = 0.3
     source: Literal["table", "glove"] = "table"
+    """Where synonyms come from: our table, or near GloVe vectors."""
     closeness: float = 0.8
     """For glove: the least cosine of the two vectors."""
     rarity: float = 3.0

@@ -249,7 +249,7 @@ def suspects(
 
 
 def _dryrun_answer(done: Any, report: Path) -> Answer:
-    from ..experiments.dryrun_findings import headline, remarks
+    from ..reports.dryrun_sentences import headline, remarks
     from ..reports.terminal import print_dryrun
 
     found = done.findings

@@ -166,7 +166,7 @@ def augment(
             seeds=seeds,
             seed=seed,
             training=training,
-            watch=bars.watch,
+            watch=lambda progress: bars.watch("augment", progress),
         )
     page = write_augmentation(found, out)
 
@@ -175,4 +175,6 @@ def augment(
         print_path(console, "Models and figures", out)
         print_path(console, "Report", page)
 
-    return Answer(json={"found": str(out / FILE), "report": str(page), **found.told()}, show=show)
+    return Answer(
+        json={"found": str(out / FILE), "report": str(page), **found.to_dict()}, show=show
+    )

@@ -86,9 +86,10 @@ def from_json(kind: Any, value: Any, where: str = "it") -> Any:
     if origin in (Union, UnionType):
         if value is None and type(None) in inner:
             return None
-        others = [k for k in inner if k is not type(None)]
-        if len(others) == 1:
-            return from_json(others[0], value, where)
+        options = [k for k in inner if k is not type(None)]
+        record = isinstance(value, dict)
+        kind = next((k for k in options if dataclasses.is_dataclass(k) == record), options[0])
+        return from_json(kind, value, where)
     if kind is Any:
         return value
     if kind is float and value is None:

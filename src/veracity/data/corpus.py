@@ -31,6 +31,7 @@ class Reviews(Corpus):
     """Reviews out of an installed package, all or a sample with the labels in proportion."""
 
     limit: int | None = None
+    """A sample of so many reviews; None: all."""
     seed: int = 0
 
     language: ClassVar[str] = "en"

@@ -51,7 +51,7 @@ def load_data(
     """Examples from a file, a folder, a corpus such as `made_reviews(n=500)`, a list of texts or of
     records, a DataFrame, a dataset of the datasets library, or as they are; at most `limit`, drawn
     by `seed` with the labels in proportion."""
-    found = _found(source, Columns.of(columns), labels, language, max_words, seed, layout)
+    found = _read(source, Columns.of(columns), labels, language, max_words, seed, layout)
     of_file = isinstance(source, str | Path)
     name = source if of_file else found.dataset.name
     where = "" if of_file else " (a line is a row, counted from 1)"
@@ -67,12 +67,12 @@ def load_data(
         )
     if not len(found.dataset):
         raise DataError(f"{name}: expected at least one usable row, got none")
-    told = [f"{bad} faulty rows are left out, first: {errors[0]}"] if errors else []
+    left_out = [f"{bad} faulty rows are left out, first: {errors[0]}"] if errors else []
     if others := found.left_out:
-        told.append(f"{len(others)} other rows are left out, first: {others[0]}")
-    if told:
+        left_out.append(f"{len(others)} other rows are left out, first: {others[0]}")
+    if left_out:
         warnings.warn(
-            f"{name}: {'; '.join(told)}. See them all with: {all_of_them}",
+            f"{name}: {'; '.join(left_out)}. See them all with: {all_of_them}",
             stacklevel=2,
         )
     return sampled(found.dataset, limit, seed=seed)
@@ -90,7 +90,7 @@ def validate(
     layout: str = "auto",
 ) -> tuple[Dataset | None, list[Fault]]:
     """Every fault with its line, and the dataset as `load_data` would give it, if it would."""
-    found = _found(source, Columns.of(columns), labels, language, max_words, seed, layout)
+    found = _read(source, Columns.of(columns), labels, language, max_words, seed, layout)
     faults = [*found.faults, *_leak_warnings(found), *_language_warnings(found)]
     blocked = not skip_bad and any(fault.severity == "error" for fault in faults)
     usable = len(found.dataset) > 0 and not blocked
@@ -108,9 +108,9 @@ def write_data(
     rows = list(formats.make(layout).rows(dataset))
     lost = _lost(dataset, rows, layout)
     if lost and not lossy:
-        told = ", ".join(f"{what} ({count} rows)" for what, count in lost.items())
+        losses = ", ".join(f"{what} ({count} rows)" for what, count in lost.items())
         raise DataError(
-            f"{dataset.name}: {layout} cannot hold {told}. Write records (--to records), which "
+            f"{dataset.name}: {layout} cannot hold {losses}. Write records (--to records), which "
             "hold everything, or leave it out with --lossy (lossy=True)"
         )
     write_rows(rows, path)
@@ -130,14 +130,14 @@ def _lost(dataset: Dataset, rows: list[dict[str, Any]], layout: str) -> dict[str
             raise DataError(
                 f"{dataset.name}: {layout} could not be read again, {fault}. Write records"
             )
-    known = {e.id: _told(e, again.dataset.labels) for e in again.dataset}
+    known = {e.id: _content(e, again.dataset.labels) for e in again.dataset}
     lost: Counter[str] = Counter()
     for e in dataset:
-        lost.update(k for k, v in _told(e, dataset.labels).items() if known[e.id].get(k) != v)
+        lost.update(k for k, v in _content(e, dataset.labels).items() if known[e.id].get(k) != v)
     return dict(lost)
 
 
-def _told(example: Example, labels: tuple[str, ...]) -> dict[str, Any]:
+def _content(example: Example, labels: tuple[str, ...]) -> dict[str, Any]:
     """All that is known of an example, by the names that people use."""
     text = example.input
     return {
@@ -179,7 +179,7 @@ def describe(dataset: Dataset) -> dict[str, Any]:
     }
 
 
-def _found(
+def _read(
     source: Source,
     columns: Columns,
     labels: Sequence[str] | None,

@@ -27,7 +27,7 @@ SNIFFED = 200_000
 """Characters from which the sign between fields is told."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Columns:
     """What a file calls the fields of a record; an empty name leaves the field out."""
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -15,14 +14,17 @@ from ..changes import attacked
 from ..core.changes import PATTERN
 from ..core.errors import DataError, RunError
 from ..core.examples import Dataset
-from ..core.files import FolderKind, check_own, sole_writer
+from ..core.files import FolderKind, as_read, check_own, sole_writer
 from ..core.inputs import BoolArray, IntArray
 from ..core.plugins import split_specs
+from ..core.progress import Watcher
 from ..data.loading import load_data
 from ..data.splits import Splits, normalised, split
+from ..engine.executors import Executor, Local, report_progress
 from ..engine.inference import probabilities
 from ..models.architectures import architectures
 from .augmentation_record import FILE, Augmentation, gains_of
+from .experiment import Experiment, Step, StepResult, run_steps
 from .training import trained_once
 
 if TYPE_CHECKING:
@@ -57,7 +59,8 @@ def augmentation(
     seeds: int = 1,
     seed: int = 0,
     training: Training | None = None,
-    watch: Callable[[str, Any], None] = lambda what, progress: None,
+    executor: Executor | None = None,
+    watch: Watcher | None = None,
 ) -> Augmentation:
     """Trains an architecture on texts, and on them and their pattern-made twins, and tries both on
     originals, on pattern-made and on hand-made twins; given again, it resumes.
@@ -76,33 +79,87 @@ def augmentation(
     tested = _tested(fit_labels_to(wanted, given.name, given.labels), tries, seed)
     parts, held_out = _without(split(given, seed=seed), tested.data)
     more = attacked(parts.train, trains, seed=seed)
-    right: dict[str, list[BoolArray]] = {"plain": [], "augmented": []}
+    experiment = AugmentationExperiment(
+        folder=folder,
+        architecture=made,
+        training=training or made.training,
+        parts={"plain": parts, "augmented": replace(parts, train=more)},
+        tested=tested.data,
+        seeds=range(seed, seed + seeds),
+    )
     with sole_writer(folder, COMPARISON):
-        for number in range(seed, seed + seeds):
-            settings = replace(training or made.training, seed=number)
-            for kind, texts in (("plain", parts.train), ("augmented", more)):
-                name = f"{kind}-{number}"
-                model = _trained(
-                    made, replace(parts, train=texts), folder / MODELS / name, settings, watch
-                )
-                right[kind].append(_right(model, tested.data))
+        results = run_steps(experiment, executor or Local(), watch=watch)
+        right = {
+            kind: np.array([results[kind, number]["right"] for number in experiment.seeds])
+            for kind in experiment.parts
+        }
         found = Augmentation(
-            made.spec,
-            given.name,
-            tested.data.name,
-            ", ".join(trains),
-            ", ".join(tries),
-            seeds,
-            len(parts.train),
-            len(more) - len(parts.train),
-            held_out,
-            tested.left_out,
-            gains_of(
-                tested.data, tested.kinds, np.array(right["plain"]), np.array(right["augmented"])
-            ),
+            architecture=made.spec,
+            train=given.name,
+            tested=tested.data.name,
+            by=", ".join(trains),
+            tested_by=", ".join(tries),
+            seeds=seeds,
+            train_texts=len(parts.train),
+            added_texts=len(more) - len(parts.train),
+            held_out=held_out,
+            left_out=tested.left_out,
+            gains=gains_of(tested.data, tested.kinds, right["plain"], right["augmented"]),
         )
         found.write(folder / FILE)
     return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class AugmentationExperiment(Experiment):
+    """Every training both ways, and which of the tested texts each model gets right."""
+
+    architecture: Architecture
+    training: Training
+    parts: Mapping[str, Splits]
+    tested: Dataset
+    seeds: range
+
+    def steps(self) -> list[Step]:
+        prints = {kind: parts.fingerprint() for kind, parts in self.parts.items()}
+        tested = self.tested.fingerprint()
+        return [
+            Step(
+                key=(kind, number),
+                name=f"{kind}-{number}",
+                settings={
+                    "trained": self._settings(number),
+                    "data": prints[kind],
+                    "tested": tested,
+                },
+            )
+            for number in self.seeds
+            for kind in self.parts
+        ]
+
+    def _settings(self, number: int) -> list[Any]:
+        return [self.architecture.spec, asdict(replace(self.training, seed=number))]
+
+    def work(self, step: Step, executor: Executor | None) -> StepResult:
+        kind, number = cast(tuple[str, int], step.key)
+        parts, place = self.parts[kind], self.folder / MODELS / step.name
+        settings = as_read(self._settings(number))
+        train = parts.train
+        source = {"name": train.name, "fingerprint": train.fingerprint(), "asked": settings}
+        trained = trained_once(
+            self.architecture,
+            parts,
+            place,
+            data=source,
+            training=replace(self.training, seed=number),
+            watch=report_progress,
+        )
+        if trained.record["data"].get("asked") != settings:
+            raise RunError(
+                f"{place} holds a model that was trained in another way. Choose another folder, or "
+                "delete that one"
+            )
+        return {"right": _right(trained.model, self.tested).tolist()}
 
 
 def _tested(data: Dataset, patterns: Sequence[str], seed: int) -> _TestSet:
@@ -148,36 +205,6 @@ def _without(parts: Splits, tested: Dataset) -> tuple[Splits, int]:
             "tested; there are too few. Bring other training data"
         )
     return Splits(*fresh), held_out
-
-
-def _trained(
-    architecture: Architecture,
-    parts: Splits,
-    folder: Path,
-    training: Training,
-    watch: Callable[[str, Any], None],
-) -> Any:
-    """The model of one folder, if it is the one that is asked for."""
-    asked = json.loads(json.dumps([architecture.spec, asdict(training)]))
-    about = {
-        "name": parts.train.name,
-        "fingerprint": parts.train.fingerprint(),
-        "asked": asked,
-    }
-    student = trained_once(
-        architecture,
-        parts,
-        folder,
-        data=about,
-        training=training,
-        watch=lambda progress: watch(folder.name, progress),
-    )
-    if student.record["data"].get("asked") != asked:
-        raise RunError(
-            f"{folder} holds a model that was trained in another way. Choose another folder, or "
-            "delete that one"
-        )
-    return student.model
 
 
 def _right(model: Any, tested: Dataset) -> BoolArray:

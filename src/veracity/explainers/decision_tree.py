@@ -138,6 +138,7 @@ class DecisionTree(Explainer):
 
     needs: ClassVar[type] = Convolutional
     dedupe: bool = False
+    """Whether n-grams that were named before are left out."""
     forest: Forest | None = field(default=None, init=False, repr=False, compare=False)
 
     @property

@@ -28,6 +28,7 @@ class GradCamText(Explainer):
     profiles: ClassVar[Profiles] = {"released": {"minmax": True}}
 
     minmax: bool = False
+    """Whether each kind of effect is scaled to 0 … 1 over the text."""
 
     def explain(
         self,

@@ -19,6 +19,7 @@ class Gradient(GradientExplainer):
     profiles: ClassVar[Profiles] = {"paper": {"times_input": True}}
 
     norm: Norm = "l2"
+    """What makes one number of a word's gradient: its l2 or l1 norm, or its largest entry."""
     times_input: bool = False
     """Whether each dimension of the gradient is first multiplied by the embedding's."""
     output: Output = "logit"

@@ -42,8 +42,11 @@ class IntegratedGradients(GradientExplainer):
     }
 
     steps: int = 100
+    """Points on the way from zero embeddings to the text."""
     rule: Literal["trapezoid", "gauss_legendre"] = "trapezoid"
+    """How the points are weighed in the integral."""
     gap: float | None = None
+    """Points are added until scores miss their sum by no more than this share; None adds none."""
     output: Output = "probability"
 
     def __post_init__(self) -> None:

@@ -52,14 +52,24 @@ class Lime(Explainer):
     asks_by: ClassVar[tuple[str, ...]] = ("samples", "questions")
 
     samples: int = USUAL_QUESTIONS
+    """Texts with words removed that the model is asked about, per text."""
     features: int | None = None
+    """How many words get a coefficient; None: all."""
     bow: bool = True
+    """Whether words that are spelt alike are one feature."""
     kernel: Kernel = "root"
+    """How nearness weighs a sample: the kernel's root, as the authors' code has it, or as
+    printed."""
     width: float = 25.0
+    """How fast a sample's weight falls with its distance."""
     alpha: float = 1.0
+    """Strength of the ridge penalty."""
     settled: float | None = None
+    """Draw until this share of the top words would be found again; None draws `samples`."""
     questions: int | None = None
+    """Ask the model only so often per text, and guess the rest; None asks about all samples."""
     hiding: Hiding | None = None
+    """How words are removed; None deletes them, or masks them where bow is off."""
     output: Output = "probability"
 
     def __post_init__(self) -> None:

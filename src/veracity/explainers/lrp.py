@@ -20,9 +20,13 @@ class Lrp(GradientExplainer):
     """Layer-wise relevance: each layer shares the logit among its inputs by what they gave."""
 
     rule: Literal["epsilon", "gamma", "z_plus"] = "epsilon"
+    """How a layer shares relevance among its inputs."""
     epsilon: float = 1e-7
+    """What keeps a share from dividing by nothing."""
     gamma: float = 0.25
+    """By how much rule=gamma favours what speaks for the label."""
     drop_bias: bool = False
+    """Whether biases get no share of relevance."""
 
     def __post_init__(self) -> None:
         if self.epsilon <= 0 or self.gamma < 0:

@@ -28,6 +28,7 @@ class Occlusion(Explainer):
     hiding: Hiding = Hiding.DELETE
     output: Output = "probability"
     by: Literal["positions", "types"] = "positions"
+    """Whether words are hidden one by one, or all that are spelt alike together."""
 
     def n_questions(self, n_features: int) -> int | None:
         return n_features + 1

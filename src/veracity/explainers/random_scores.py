@@ -23,7 +23,9 @@ class RandomScores(Explainer):
     draws: ClassVar[bool] = True
 
     unit: Unit = "word"
+    """What is drawn: words or n-grams."""
     widths: tuple[int, ...] = WIDTHS
+    """How many words an n-gram has."""
 
     def __post_init__(self) -> None:
         if not self.widths or min(self.widths) < 1:

@@ -25,6 +25,7 @@ class Rationale(Explainer):
     needs: ClassVar[type] = Selective
 
     binary: bool = True
+    """Whether a word scores 1 or 0; otherwise, how far its gate is open."""
 
     def explain(
         self,

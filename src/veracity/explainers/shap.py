@@ -68,9 +68,14 @@ class Shap(Explainer):
     asks_by: ClassVar[tuple[str, ...]] = ("samples",)
 
     samples: int = USUAL_QUESTIONS
+    """Questions to the model per text; short texts need fewer."""
     form: Form = "kernel"
+    """How shares are estimated: regression, orders of words, a Gaussian process, or all subsets."""
     error: float | None = None
+    """Stop when shares' mean standard error is below this share of the answer; None asks
+    `samples`."""
     background: int = 0
+    """Put in words of so many training texts instead of hiding; 0 hides."""
     hiding: Hiding = Hiding.MASK
     output: Output = "probability"
     others: tuple[Text, ...] = field(default=(), init=False, repr=False, compare=False)

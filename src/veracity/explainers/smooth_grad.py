@@ -27,9 +27,13 @@ class SmoothGrad(GradientExplainer):
     largest: ClassVar[Mapping[str, int]] = {"samples": 10_000}
 
     samples: int = 50
+    """Copies with noise that are averaged."""
     noise: float = 0.15
+    """Deviation of the noise, as a share of the range of the text's embeddings."""
     absolute: bool = False
+    """Whether sizes of gradients are averaged, not signed gradients."""
     norm: Norm = "l2"
+    """What makes one number of a word's gradient: its l2 or l1 norm, or its largest entry."""
     output: Output = "logit"
 
     def __post_init__(self) -> None:

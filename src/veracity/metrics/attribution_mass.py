@@ -29,6 +29,7 @@ class AttributionMass(TruthMetric):
     }
 
     zero: Literal["undefined", "share"] = "undefined"
+    """What a map of zeros gets: nothing, or the share of known words."""
 
     @property
     def judged(self) -> Mapping[str, Quantity]:

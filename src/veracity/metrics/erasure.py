@@ -65,6 +65,7 @@ class Erasure(HidingMetric):
 
     ratio: float = 0.29
     ratios: tuple[float, ...] = (0.01, 0.05, 0.1, 0.2, 0.5)
+    """The shares of words over which AOPC averages."""
     by: Order = "signed"
     hiding: Hiding = Hiding.DELETE
     first: int = 5

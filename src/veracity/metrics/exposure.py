@@ -34,6 +34,7 @@ class Exposure(TruthMetric):
 
     truth: str = PLANTED
     top: int = 3
+    """How many of the strongest words are looked at."""
     by: Order = "abs"
 
     def __post_init__(self) -> None:

@@ -35,7 +35,9 @@ class FeatureOverlap(TruthMetric):
     ratio: float = 0.29
     by: Order = "signed"
     allow_union: bool = False
+    """Whether unions of truth sets count too."""
     no_overlap: Literal["shortest", "empty"] = "shortest"
+    """What top words are held to where they meet no truth set: the shortest one, or none."""
 
     def __post_init__(self) -> None:
         if not 0 < self.ratio <= 1:

@@ -32,6 +32,7 @@ class LocalLipschitz(Metric):
     points: int = 100
     """How many points nearby are looked at, each for the price of an explanation."""
     radius: float = 0.1
+    """How far embeddings are moved at most."""
     relative: bool = False
     """Whether the radius is measured in mean lengths of the embeddings of words."""
     seed: int = 0

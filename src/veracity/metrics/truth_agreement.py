@@ -40,8 +40,10 @@ class TruthAgreement(TruthMetric):
     words, as many as the truth has, all with a positive score, or those more than a standard
     deviation above the text's mean (the paper does not say; this fits its figures)."""
     threshold: float = 0.3
+    """For binary=threshold: the share of the highest score from which on words count."""
     ratio: float = 0.29
     documents: Literal["correct", "all"] = "correct"
+    """Which texts count: those that the model gets right, or all."""
     cut: Literal["left_out", "unimportant"] = "left_out"
     """What becomes of words behind those that the model reads."""
 

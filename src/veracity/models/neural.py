@@ -299,11 +299,15 @@ class NeuralArchitecture(Architecture):
     embeddings: str = "random"
     """random, corpus (learnt from the training texts), glove, or a file of vectors."""
     size: int = 100
+    """Length of the word vectors."""
     norm: float | None = None
     """How long the vectors of known words are on average at first; None leaves them as they are."""
     tuned: bool = True
+    """Whether the word vectors are trained too."""
     dropout: float = 0.5
+    """Share of units that are dropped in training."""
     vocabulary: int = 50_000
+    """How many of the most frequent words are known."""
     cased: bool = False
     """Whether Great and great are two words."""
 

@@ -59,11 +59,15 @@ class RationaleArchitecture(NeuralArchitecture):
     tuned: bool = False
     dropout: float = 0.2
     encoder: Literal["rcnn", "bilstm"] = "rcnn"
+    """What reads words: recurrent convolutions or a bidirectional LSTM."""
     hidden: int = 200
+    """Units of the recurrent layer, each way."""
     rate: float = 0.1
     """The share of words that the model is to read."""
     strength: float = 1.0
+    """Weight of the penalty on another rate than that."""
     penalty: Penalty = "pooled"
+    """Over what the rate is taken: all words of a batch, the reviews' mean rate, or each review."""
     dependent: bool = True
     """Whether a gate knows what was decided on the words before it."""
     memory: int = 30
@@ -293,7 +297,7 @@ class Gates(nn.Module):
         if plain:
             return self._plain(self.memory, states, order, choose)
         scores, added, width = self.scores.weight, self.memory.word_weight[0], self.width
-        found: tuple[Tensor, Tensor] = _Deciding.apply(  # type: ignore[no-untyped-call]
+        found: tuple[Tensor, Tensor] = _DependentGates.apply(  # type: ignore[no-untyped-call]
             linear(states, scores[:, :width], self.scores.bias),
             linear(states, added[:, :width]) + self.memory.wide_bias()[0],
             scores[:, width:],
@@ -321,7 +325,7 @@ class Gates(nn.Module):
         return torch.cat(numbers), torch.cat(gates)
 
 
-class _Deciding(torch.autograd.Function):
+class _DependentGates(torch.autograd.Function):
     """Gates one after the other, each of which hears of those before, without a graph per step.
 
     A gate depends on its own numbers alone, so how it bends is found for all of them at once; one

@@ -19,7 +19,7 @@ States = tuple[Tensor, ...]
 """What a recurrence remembers; the first of them is what others see of it. (rows, units) each"""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PackedOrder:
     """Words in the order in which they are read: step by step, the longest texts first."""
 

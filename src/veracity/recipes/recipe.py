@@ -1,63 +1,37 @@
-"""What a paper's experiment is: settings by scale as data, steps that are done once, findings."""
+"""What a paper's experiment is: sizes by scale and words as data, steps, and what they show."""
 
 from __future__ import annotations
 
-import json
+import inspect
 import tomllib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
-from ..core.errors import PluginError, RunError
-from ..core.files import FolderKind, read_json, written_whole
+from ..core.errors import PluginError
+from ..core.files import FolderKind
 from ..core.plugins import Plugin
-from ..core.progress import Progress, Watcher
+from ..core.progress import Watcher
 from ..engine.executors import Executor, Local, default_workers
+from ..experiments.experiment import STEPS, Experiment, StepResult, run_steps
+from ..results.declarations import Declarations
 from ..results.findings import Findings
 
-Job = TypeVar("Job", bound=Hashable)
-Result = TypeVar("Result")
-
-EXPERIMENT = FolderKind("an experiment", "steps")
-
-SCALES = ("smoke", "laptop", "paper")
+EXPERIMENT = FolderKind("an experiment", STEPS)
 
 
 @dataclass(frozen=True)
-class Order:
-    """What is asked of an experiment, whichever it is."""
+class Setup:
+    """What a recipe is run with: where, at which sizes, on which data."""
 
     folder: Path
     scale: str
     sizes: Mapping[str, Any]
-    data: str | Path | None
-    seed: int
-    executor: Executor
-    watch: Watcher
-
-    def done(
-        self,
-        work: Callable[[Job], tuple[Job, Result]],
-        *stages: Sequence[Job],
-        said: Callable[[Job], str],
-        more: int = 0,
-    ) -> dict[Job, Result]:
-        """What became of each job; a stage begins when the one before it is done. So many more
-        steps are to follow."""
-        found: dict[Job, Result] = {}
-        steps = sum(map(len, stages)) + more
-        self.watch(Progress(0, steps, "first steps"))
-        for stage in stages:
-            for job, result in self.executor.map(
-                work, stage, progress=lambda job, p: self.watch(replace(p, step=said(job)))
-            ):
-                found[job] = result
-                self.watch(Progress(len(found), steps, said(job)))
-        return {job: found[job] for stage in stages for job in stage}
+    data: str | Path | None = None
+    seed: int = 0
 
 
 class Recipe(Plugin, ABC):
@@ -68,9 +42,16 @@ class Recipe(Plugin, ABC):
     @classmethod
     @cache
     def settings(cls) -> Mapping[str, Any]:
-        """What stands in the TOML file beside the recipe: scales and published figures."""
-        name = f"{cls.plugin_name()}.toml"
-        return tomllib.loads((files(__package__) / "papers" / name).read_text("utf-8"))
+        """What stands in the TOML file beside the recipe: scales, words and published figures."""
+        path = Path(inspect.getfile(cls)).with_suffix(".toml")
+        if not path.exists():
+            raise PluginError(f"expected the recipe's scales in {path}; there is no such file")
+        return tomllib.loads(path.read_text("utf-8"))
+
+    @classmethod
+    def declarations(cls) -> Declarations:
+        """The same as tables, figures and claims to be filled in."""
+        return Declarations(cls.settings())
 
     @classmethod
     def at_scale(cls, scale: str) -> Mapping[str, Any]:
@@ -85,43 +66,27 @@ class Recipe(Plugin, ABC):
         self,
         folder: Path,
         *,
-        scale: str,
-        data: str | Path | None,
-        seed: int,
+        scale: str = "laptop",
+        sizes: Mapping[str, Any] | None = None,
+        data: str | Path | None = None,
+        seed: int = 0,
         workers: int | None = None,
         executor: Executor | None = None,
         watch: Watcher = lambda _: None,
     ) -> Findings:
-        """Does what is not done yet, by default in a process per core, and says what was found."""
+        """Does what is not done yet, by default in a process per core, and says what was found.
+        `sizes` go before those of the scale."""
+        setup = Setup(folder, scale, {**self.at_scale(scale), **(sizes or {})}, data, seed)
+        experiment = self.experiment(setup)
         chosen = executor or Local(workers or default_workers())
-        order = Order(folder, scale, self.at_scale(scale), data, seed, chosen, watch)
-        findings = self.found(order)
+        findings = self.findings(experiment, run_steps(experiment, chosen, watch=watch))
         findings.write(folder)
         return findings
 
     @abstractmethod
-    def found(self, order: Order) -> Findings:
-        """What a recipe adds: its steps, each done once, and what they show."""
+    def experiment(self, setup: Setup) -> Experiment:
+        """The data, and the steps that are done with them."""
 
-
-def done_once(
-    folder: Path, asked: Mapping[str, Any], work: Callable[[], Mapping[str, Any]]
-) -> dict[str, Any]:
-    """What this step found, from the disk if it was done there before with the same settings."""
-    path, now = folder / "found.json", json.loads(json.dumps(asked))
-    if path.exists():
-        try:
-            before = read_json(path)
-            if before["asked"] == now:
-                found: dict[str, Any] = before["found"]
-                return found
-        except (ValueError, KeyError, TypeError) as error:
-            raise RunError(f"{path} is damaged ({error}). Delete it to do the step again") from None
-        raise RunError(
-            f"{folder} holds a step of another experiment. Choose another --out, or delete that one"
-        )
-    result = dict(work())
-    folder.mkdir(parents=True, exist_ok=True)
-    with written_whole(path) as file:
-        file.write(json.dumps({"asked": now, "found": result}, indent=1).encode())
-    return json.loads(json.dumps(result))  # type: ignore[no-any-return]
+    @abstractmethod
+    def findings(self, experiment: Any, results: Mapping[Any, StepResult]) -> Findings:
+        """What the results of all steps show, beside what the paper printed."""

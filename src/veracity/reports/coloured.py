@@ -9,7 +9,7 @@ STEPS = 5
 """Strengths of colour."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ColouredWord:
     """A word with its score, the side it speaks for and how strongly."""
 
@@ -37,13 +37,13 @@ def coloured(
     rank = {place: i for i, place in enumerate(top, 1)}
     return tuple(
         ColouredWord(
-            gap,
-            word,
-            score,
-            "supports" if score >= 0 else "opposes",
-            round(STEPS * abs(score) / largest) if largest > 0 else 0,
-            i in marked,
-            rank.get(i, 0),
+            before=gap,
+            text=word,
+            score=score,
+            side="supports" if score >= 0 else "opposes",
+            step=round(STEPS * abs(score) / largest) if largest > 0 else 0,
+            marked=i in marked,
+            rank=rank.get(i, 0),
         )
         for i, (gap, word, score) in enumerate(zip(gaps, words, scores, strict=True))
     )

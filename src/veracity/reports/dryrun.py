@@ -22,12 +22,11 @@ from ..experiments.dryrun_findings import (
     MethodProfile,
     Trial,
     findings,
-    headline,
-    remarks,
 )
 from ..results.guarantees import LUCK, REACH
 from . import plots
 from .agreement import AGREE, DISAGREE
+from .dryrun_sentences import headline, remarks
 from .html import write_report
 from .pages import rendered, write_page
 from .sentences import Sentence, SentenceStore, choose, explained
@@ -73,12 +72,12 @@ def build_dryrun(
 ) -> str:
     """The whole page as text; links lead from the folder in which it will lie."""
     found = found or findings(dry)
-    page = _Page(dry, found, place or dry.folder)
+    page = DryRunPage(dry, found, place or dry.folder)
     return rendered(
         "dryrun.html",
         page=page,
         dry=dry,
-        asked=dry.asked,
+        config=dry.config,
         found=found,
         signs=SIGNS,
         plots=plots,
@@ -99,7 +98,7 @@ class _Group:
 
 
 @dataclass(frozen=True)
-class _CostRow:
+class _MethodCost:
     profile: MethodProfile
     seconds_share: float
     questions_share: float
@@ -116,7 +115,7 @@ class _Contrast:
 
 
 @dataclass(frozen=True)
-class _Example:
+class _DrawnContrast:
     """Where it stands among the sentences of the page, and whose rows are drawn."""
 
     number: int
@@ -132,7 +131,7 @@ def _is_right(sentence: Sentence) -> bool:
 
 
 @dataclass(frozen=True)
-class _Page:
+class DryRunPage:
     """What the template asks for."""
 
     dry: DryRun
@@ -173,11 +172,11 @@ class _Page:
         return any(p.decoys is not None for p in self.found.profiles)
 
     @property
-    def costs(self) -> list[_CostRow]:
+    def costs(self) -> list[_MethodCost]:
         ordered = sorted(self.found.profiles, key=lambda p: p.seconds)
         seconds = plots.shares([p.seconds for p in ordered])
         questions = plots.shares([p.questions for p in ordered])
-        return [_CostRow(*row) for row in zip(ordered, seconds, questions, strict=True)]
+        return [_MethodCost(*row) for row in zip(ordered, seconds, questions, strict=True)]
 
     def link(self, trial: Trial) -> str:
         """The audit's own report, as seen from this page."""
@@ -236,7 +235,7 @@ class _Page:
     def kept(self) -> SentenceStore:
         """A few texts of every scored cue, with what every method said of them."""
         groups = [f"{self.dry.title(c.cue)} ({percent(c.strength)})" for c in self.found.cells]
-        kept = SentenceStore(groups, self.methods, self.dry.asked["data"]["labels"], ROOM, "cue")
+        kept = SentenceStore(groups, self.methods, self.dry.config["data"]["labels"], ROOM, "cue")
         for place, cell in enumerate(self.found.cells):
             chosen = choose(self._explained[cell.key], EXAMPLES, seed=cell.trials[0].seed)
             one = self.contrast
@@ -248,7 +247,7 @@ class _Page:
         return kept
 
     @property
-    def example(self) -> _Example | None:
+    def example(self) -> _DrawnContrast | None:
         """The contrast as the script draws it."""
         one = self.contrast
         if one is None:
@@ -258,7 +257,7 @@ class _Page:
         if number is None:
             return None
         rows = [self.methods.index(m) for m in (one.shows, one.fails)]
-        return _Example(number, rows, self.kept.groups[place], one.shows, one.fails)
+        return _DrawnContrast(number, rows, self.kept.groups[place], one.shows, one.fails)
 
     @property
     def data(self) -> Markup:

@@ -18,13 +18,12 @@ from ..experiments.dryrun_findings import (
     DryRun,
     DryRunFindings,
     MethodProfile,
-    headline,
-    remarks,
 )
 from ..results.conclusions import Conclusions, Recommendation
 from ..results.run import Run
 from ..results.standings import Entry, Standing
 from ..results.verdicts import Verdict, verdicts
+from .dryrun_sentences import headline, remarks
 from .scoreboard import ARROWS, Board, against_chance, board, leading
 from .showing import number, percent, printable, words
 

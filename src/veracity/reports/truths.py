@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text as Line
 
-from ..results.truths import Comparison, LabelWords, Member, WordView
+from ..results.truths import Comparison, LabelWords, SetWord, WordView
 from .pages import rendered, write_page
 from .showing import count, duration, number, percent, printable, shortened
 
@@ -80,7 +80,7 @@ def _table(one: LabelWords, top: int, room: int) -> Table:
     return table
 
 
-def _in_context(member: Member, room: int) -> Line:
+def _in_context(member: SetWord, room: int) -> Line:
     if not member.places:
         return Line("")
     place = member.places[0]

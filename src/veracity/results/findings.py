@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
 
-from ..core.errors import RunError
-from ..core.files import read_json, written_whole
+from ..core.files import read_json, reading, write_json
+from ..core.schema import from_json
+from .claims import Claim as Claim
+from .claims import ClaimVerdict
 from .statistics import mean_intervals
 
 FILE = "findings.json"
 
-Verdict = Literal["confirmed", "not confirmed", "open"]
+Published = float | Sequence[float] | None
+"""What a paper prints: a figure, or a figure and its standard deviation."""
 
 
 @dataclass(frozen=True)
@@ -40,23 +42,47 @@ class Cell:
         cls,
         values: Sequence[float],
         *,
-        published: float | None = None,
-        published_spread: float | None = None,
+        published: Published = None,
         within: tuple[float, float] = (-np.inf, np.inf),
     ) -> Cell:
         """Mean, standard deviation over runs and, of three or more, the interval of the mean as
         far as it lies within what is possible."""
         known = np.array([v for v in values if not np.isnan(v)], dtype=np.float64)
-        if not len(known):
-            return cls(float("nan"), n=0, published=published, published_spread=published_spread)
-        mean = float(known.mean())
-        if len(known) < 2:
-            return cls(mean, n=1, published=published, published_spread=published_spread)
-        spread = float(known.std(ddof=1))
-        if len(known) < 3:
-            return cls(mean, spread, None, None, len(known), published, published_spread)
-        low, high = (float(end) for end in np.clip(mean_intervals(known[:, None])[0], *within))
-        return cls(mean, spread, low, high, len(known), published, published_spread)
+        mean = float(known.mean()) if len(known) else float("nan")
+        low = high = None
+        if len(known) > 2:
+            low, high = (float(end) for end in np.clip(mean_intervals(known[:, None])[0], *within))
+        return cls(
+            mean,
+            float(known.std(ddof=1)) if len(known) > 1 else None,
+            low,
+            high,
+            len(known),
+            *_printed(published),
+        )
+
+    @classmethod
+    def at(
+        cls,
+        interval: Sequence[float],
+        *,
+        n: int | None = None,
+        published: Published = None,
+        marked: bool = False,
+    ) -> Cell:
+        """A figure and the ends of its interval."""
+        value, low, high = interval
+        return cls(value, None, low, high, n, *_printed(published), marked)
+
+
+def _printed(published: Published) -> tuple[float | None, float | None]:
+    if not isinstance(published, Sequence):
+        return published, None
+    mean, spread = (*published, None)[:2]
+    return mean, spread
+
+
+Value = Cell | str | None
 
 
 @dataclass(frozen=True)
@@ -66,7 +92,7 @@ class Table:
     title: str
     about: str
     columns: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[Cell | str | None, ...]], ...]
+    rows: tuple[tuple[str, tuple[Value, ...]], ...]
     unit: Literal["", "%"] = ""
 
     @property
@@ -75,17 +101,6 @@ class Table:
         columns = ([cells[i] for _, cells in self.rows] for i in range(len(self.columns) - 1))
         kinds = ({type(cell) for cell in column if cell is not None} for column in columns)
         return (True, *(kind == {str} for kind in kinds))
-
-
-@dataclass(frozen=True)
-class Claim:
-    """One sentence of the paper, and what we saw of it."""
-
-    statement: str
-    verdict: Verdict
-    seen: str
-    where: str = ""
-    """On which texts or with which model, where one sentence was looked at more than once."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +115,24 @@ class Points:
     low: tuple[float, ...] = ()
     high: tuple[float, ...] = ()
     bars: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        points: Iterable[tuple[float, float]],
+        *,
+        line: bool = False,
+        dashed: bool = False,
+    ) -> Points:
+        """From pairs of x and y."""
+        known = list(points)
+        return cls(name, tuple(x for x, _ in known), tuple(y for _, y in known), line, dashed)
+
+    @classmethod
+    def level(cls, name: str, ends: tuple[float, float], y: float) -> Points:
+        """A dashed line at one height."""
+        return cls.of(name, [(x, y) for x in ends], line=True, dashed=True)
 
 
 @dataclass(frozen=True)
@@ -139,7 +172,7 @@ class Findings:
     recipe: str
     title: str
     lead: str
-    asked: Mapping[str, Any]
+    config: Mapping[str, Any]
     tables: tuple[Table, ...] = ()
     claims: tuple[Claim, ...] = ()
     figures: tuple[Figure, ...] = ()
@@ -155,17 +188,15 @@ class Findings:
         return found
 
     @property
-    def verdicts(self) -> dict[Verdict, int]:
+    def verdicts(self) -> dict[ClaimVerdict, int]:
         """How many looks ended how, those with an answer first."""
         counts = Counter(claim.verdict for claim in self.claims)
-        return {v: counts[v] for v in get_args(Verdict) if counts[v]}
+        return {v: counts[v] for v in get_args(ClaimVerdict) if counts[v]}
 
     def write(self, folder: Path) -> Path:
         """The findings as JSON, all of them or none."""
-        path = folder / FILE
-        with written_whole(path) as file:
-            file.write(json.dumps(_plain(asdict(self)), indent=1, ensure_ascii=False).encode())
-        return path
+        content = asdict(self)
+        return write_json(folder / FILE, {**content, "asked": content.pop("config")})
 
     @staticmethod
     def are_here(folder: Path) -> bool:
@@ -175,85 +206,15 @@ class Findings:
     @classmethod
     def read(cls, folder: Path) -> Findings:
         """The findings that `write` left in a folder."""
-        try:
-            content = read_json(folder / FILE)
-            return _findings(content)
-        except FileNotFoundError:
-            raise RunError(f"{folder} holds no {FILE}: the experiment is not finished") from None
-        except (ValueError, KeyError, TypeError) as error:
-            raise RunError(f"{folder / FILE} is damaged ({error}). Run the recipe again") from None
-
-
-def _plain(value: Any) -> Any:
-    """JSON knows no NaN: a figure that is not defined is null."""
-    if isinstance(value, dict):
-        return {k: _plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(v) for v in value]
-    return None if isinstance(value, float) and not np.isfinite(value) else value
-
-
-def _number(value: float | None) -> float:
-    return float("nan") if value is None else float(value)
-
-
-def _numbers(values: Sequence[float | None]) -> tuple[float, ...]:
-    return tuple(map(_number, values))
-
-
-def _cell(value: Any) -> Cell | str | None:
-    if not isinstance(value, dict):
-        return None if value is None else str(value)
-    return Cell(**{**value, "value": _number(value["value"])})
-
-
-def _findings(content: dict[str, Any]) -> Findings:
-    tables = tuple(
-        Table(
-            t["title"],
-            t["about"],
-            tuple(t["columns"]),
-            tuple((name, tuple(_cell(c) for c in cells)) for name, cells in t["rows"]),
-            t["unit"],
-        )
-        for t in content["tables"]
-    )
-    figures = tuple(
-        Figure(
-            f["title"],
-            f["about"],
-            f["x"],
-            f["y"],
-            tuple(
-                Points(
-                    p["name"],
-                    _numbers(p["x"]),
-                    _numbers(p["y"]),
-                    p["line"],
-                    p["dashed"],
-                    _numbers(p["low"]),
-                    _numbers(p["high"]),
-                    p.get("bars", False),
-                )
-                for p in f["series"]
-            ),
-            tuple(f.get("names", ())),
-        )
-        for f in content["figures"]
-    )
-    texts = tuple(
-        ShownText(
-            t["title"], tuple(Word(**{**w, "value": _number(w["value"])}) for w in t["words"])
-        )
-        for t in content["texts"]
-    )
-    claims = tuple(Claim(**claim) for claim in content["claims"])
-    rest = {k: content[k] for k in ("recipe", "title", "lead", "asked")}
-    return Findings(
-        **rest,
-        tables=tables,
-        claims=claims,
-        figures=figures,
-        texts=texts,
-        notes=tuple(content["notes"]),
-    )
+        path = folder / FILE
+        missing = f"{folder} holds no {FILE}: the experiment is not finished"
+        with reading(path, missing=missing, remedy="Run the recipe again"):
+            content = read_json(path)
+            for claim in content["claims"]:  # earlier versions had another word for it
+                claim["verdict"] = claim["verdict"].replace("not confirmed", "refuted")
+                for look in claim.get("comparisons", ()):  # JSON has no infinity
+                    look["least"] = -np.inf if look["least"] is None else look["least"]
+                    look["most"] = np.inf if look["most"] is None else look["most"]
+            content["config"] = content.pop("asked")
+            found: Findings = from_json(cls, content)
+            return found

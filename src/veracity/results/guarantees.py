@@ -44,7 +44,7 @@ def shapley_range(accuracy: float, r: float) -> tuple[float, float]:
     return (2 * accuracy - r - 0.5) / (2 * accuracy - 1), (r - 0.5) / (2 * accuracy - 1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Reliance:
     """Whether a model is so accurate that it must have used what was planted."""
 
@@ -103,8 +103,10 @@ def reliance(data: Dataset, right: list[bool]) -> Reliance | None:
     if not len(data) or not all(MANIPULATION in e.facts for e in data):
         return None
     bound = max(float(e.facts.get(BOUND, 1.0)) for e in data)
-    accuracy = sum(right) / len(right)
-    return Reliance(accuracy, len(right), bound, ceiling(data), luck(accuracy, len(right), bound))
+    n = len(right)
+    accuracy = sum(right) / n
+    chance = luck(accuracy, n, bound)
+    return Reliance(accuracy=accuracy, n=n, bound=bound, ceiling=ceiling(data), luck=chance)
 
 
 def planted_facts(data: Dataset) -> dict[str, float]:

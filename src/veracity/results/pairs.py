@@ -137,7 +137,7 @@ def pairs_of(run: Run, model: str, method: str, *, measure: Consistency | None =
             f"{run.folder} holds no explanation of {missing[0]!r} by {method} of {model}, and of "
             f"{len(missing) - 1} others. Give the audit command again"
         )
-    return compared(data, answers, found, model=model, method=method, measure=measure)
+    return compare_pairs(data, answers, found, model=model, method=method, measure=measure)
 
 
 def telling_method(run: Run, model: str, said: Sequence[Verdict]) -> str:
@@ -150,7 +150,7 @@ def telling_method(run: Run, model: str, said: Sequence[Verdict]) -> str:
     return next(name for name in (*advised, *informed, *able) if name in able)
 
 
-def compared(
+def compare_pairs(
     data: Dataset,
     answers: Mapping[str, FloatArray],
     found: Mapping[str, Attribution],
@@ -185,7 +185,7 @@ def compared(
     for original, twin in data.pairs:
         one, other = side(original), side(twin)
         explained = found[original.id], found[twin.id]
-        entered, left, shared = moved(one.top_words, other.top_words)
+        entered, left, shared = top_word_changes(one.top_words, other.top_words)
         pair = Pair(
             original=one,
             twin=other,
@@ -209,7 +209,7 @@ def compared(
     return Pairs(model, data.name, method, by, tuple(ordered))
 
 
-def moved(
+def top_word_changes(
     original: Sequence[str], twin: Sequence[str]
 ) -> tuple[tuple[str, ...], tuple[str, ...], int]:
     """The words that entered and those that left, each once and the most important first, and how

@@ -24,7 +24,7 @@ NAMED = 5
 
 
 @dataclass(frozen=True)
-class Place:
+class WordContext:
     """A word in a text, with what stands around it."""
 
     id: str
@@ -35,7 +35,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Member:
+class SetWord:
     """A word of a set; what is not known is nan."""
 
     word: str
@@ -44,7 +44,7 @@ class Member:
     """Texts of its label with it."""
     elsewhere: float
     """Texts of other labels with it."""
-    places: tuple[Place, ...] = ()
+    places: tuple[WordContext, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -56,9 +56,9 @@ class LabelWords:
     """1 praises, -1 blames, 0 neither or not known."""
     order: str
     """What the words are ordered by: score, texts, or name where neither is known."""
-    members: tuple[Member, ...]
+    members: tuple[SetWord, ...]
 
-    def strength(self, member: Member) -> float:
+    def strength(self, member: SetWord) -> float:
         """What a word is ordered by, as a number."""
         known = {"score": member.score, "texts": member.texts}
         return known.get(self.order, 1.0)
@@ -235,10 +235,10 @@ def _ordered(
         own = math.nan if seen is None else float(seen[label])
         all_ = math.nan if seen is None else float(sum(seen))
         score = sets.scores[word][label] if word in sets.scores else math.nan
-        members.append(Member(word, score, own, all_ - own))
+        members.append(SetWord(word, score, own, all_ - own))
     found = LabelWords(sets.labels[label], polarity, order, ())
 
-    def place(m: Member) -> tuple[bool, float, float, float, str]:
+    def place(m: SetWord) -> tuple[bool, float, float, float, str]:
         known = [found.strength(m), m.texts, -m.elsewhere]
         # what is not known comes last
         strength, own, clean = (math.inf if math.isnan(v) else -v for v in known)
@@ -255,7 +255,7 @@ def _with_places(
     for c, one in enumerate(labels):
         for m in one.members[:top]:
             wanted.setdefault(m.word, []).append(c)
-    found: dict[tuple[int, str], dict[bool, list[Place]]] = {}
+    found: dict[tuple[int, str], dict[bool, list[WordContext]]] = {}
     for e in data:
         seen = set()
         for i, word in enumerate(e.input.words):
@@ -274,18 +274,18 @@ def _with_places(
     )
 
 
-def _placed(member: Member, places: Mapping[bool, Sequence[Place]] | None) -> Member:
+def _placed(member: SetWord, places: Mapping[bool, Sequence[WordContext]] | None) -> SetWord:
     return replace(member, places=(*places[True], *places[False])) if places else member
 
 
-def _place(example: Example, i: int, labels: Sequence[str]) -> Place:
+def _place(example: Example, i: int, labels: Sequence[str]) -> WordContext:
     text, spans = example.input.text, example.input.spans
     start, end = spans[i]
     first, last = max(0, i - AROUND), min(len(spans) - 1, i + AROUND)
     before, after = text[spans[first][0] : start], text[end : spans[last][1]]
     cut = first > 0 or len(before) > MOST_CHARACTERS
     goes_on = last < len(spans) - 1 or len(after) > MOST_CHARACTERS
-    return Place(
+    return WordContext(
         example.id,
         labels[example.label],
         ("… " if cut else "") + before[-MOST_CHARACTERS:],

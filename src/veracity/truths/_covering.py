@@ -80,7 +80,7 @@ def _renumbered(
 
 
 @dataclass(frozen=True)
-class Answer:
+class CoverSolution:
     """What to take, what no answer can be cheaper than, and which rows had to be left bare."""
 
     chosen: BoolArray  # (columns,)
@@ -104,9 +104,9 @@ Solver = Callable[[Cover, float], tuple[BoolArray | None, float, str]]
 """(cover, seconds) → what to take if anything was found, a bound, and how it ended."""
 
 
-def covered(
+def solve_cover(
     cover: Cover, *, seconds: float, penalty: float, rng: np.random.Generator, solver: Solver
-) -> Answer:
+) -> CoverSolution:
     """The cheapest answer found in time; rows are left bare only where not all can be covered."""
     end = time.perf_counter() + seconds
     chosen = np.zeros(len(cover.costs), dtype=np.bool_)
@@ -123,16 +123,16 @@ def covered(
         proven = proven and found.proven
     taken = set(np.flatnonzero(chosen).tolist())
     bare = tuple(i for i, row in enumerate(cover.rows) if not row & taken)
-    return Answer(chosen, cost, bound, proven, bare)
+    return CoverSolution(chosen, cost, bound, proven, bare)
 
 
 def _solved(
     part: Cover, seconds: float, penalty: float, rng: np.random.Generator, solver: Solver
-) -> Answer:
+) -> CoverSolution:
     """One part without slack, or with it where it has no answer or none is found in time."""
     end = time.perf_counter() + seconds
     kept = dominant(part)
-    lean = replace(part, rows=tuple(part.rows[r] for r in needed(part.rows))).part(kept)
+    lean = replace(part, rows=tuple(part.rows[r] for r in minimal_rows(part.rows))).part(kept)
     groups = components(lean)
     chosen = np.zeros(len(part.costs), dtype=np.bool_)
     cost, bound, proven = 0.0, 0.0, True
@@ -144,7 +144,7 @@ def _solved(
         chosen[kept[columns]] = found.chosen
         cost, bound, proven = cost + found.cost, bound + found.bound, proven and found.proven
     else:
-        return Answer(chosen, cost, bound, proven)
+        return CoverSolution(chosen, cost, bound, proven)
     # a bare row says nothing of the rows that hold it, so here all rows count
     answer = _searched(part.with_slack(penalty), max(1.0, end - time.perf_counter()), rng, solver)
     assert answer is not None, "all rows may be left bare"
@@ -153,7 +153,7 @@ def _solved(
 
 def _searched(
     part: Cover, seconds: float, rng: np.random.Generator, solver: Solver
-) -> Answer | None:
+) -> CoverSolution | None:
     """None if there is no answer, or none was found."""
     end = time.perf_counter() + seconds
     free = np.ones(len(part.costs), dtype=np.bool_)
@@ -193,9 +193,9 @@ def _searched(
     return _answer(part, best, max(0.0, bound, below), ended == "optimal")
 
 
-def _answer(part: Cover, chosen: BoolArray, bound: float, proven: bool) -> Answer:
+def _answer(part: Cover, chosen: BoolArray, bound: float, proven: bool) -> CoverSolution:
     cost = float(part.costs @ chosen)
-    return Answer(chosen, cost, cost if proven else min(bound, cost), proven)
+    return CoverSolution(chosen, cost, cost if proven else min(bound, cost), proven)
 
 
 # ---- less to solve ----------------------------------------------------------------------------
@@ -205,7 +205,7 @@ def dominant(cover: Cover) -> IntArray:
     """The columns worth having: one that covers no more than another, which costs no more and has
     no rival, is never needed."""
     members: dict[int, set[int]] = {}
-    for r in needed(cover.rows):
+    for r in minimal_rows(cover.rows):
         for column in cover.rows[r]:
             members.setdefault(column, set()).add(r)
     rivalled = {c for group in cover.rivals for c in group}
@@ -224,7 +224,7 @@ def dominant(cover: Cover) -> IntArray:
     return np.array(sorted(alive), dtype=np.int64)
 
 
-def needed(rows: Sequence[frozenset[int]]) -> list[int]:
+def minimal_rows(rows: Sequence[frozenset[int]]) -> list[int]:
     """Rows that hold no other row: whatever covers the smaller covers the larger."""
     holding: dict[int, list[int]] = {}
     kept: list[int] = []

@@ -19,7 +19,7 @@ from ..core.examples import Dataset
 from ..core.plugins import Profiles
 from ..core.truths import Truth, WordSets, spelt
 from ..engine.seeds import generator
-from ._covering import Answer, Cover, Solver, covered, highs, scip
+from ._covering import Cover, CoverSolution, Solver, highs, scip, solve_cover
 
 SOLVERS: Mapping[str, Solver] = {"highs": highs, "scip": scip}
 
@@ -44,7 +44,9 @@ class Programme(Truth):
     """What leaving a document without a word costs, times the number of documents, where it must
     be."""
     seconds: float = 240.0
+    """How long the solver may take."""
     solver: Literal["highs", "scip"] = "highs"
+    """What solves the programme."""
     cased: bool = False
 
     def __post_init__(self) -> None:
@@ -127,7 +129,7 @@ def decisive_words(
     penalty: float = 10.0,
     seconds: float = 240.0,
     solver: Solver = highs,
-) -> tuple[tuple[frozenset[str], ...], Answer]:
+) -> tuple[tuple[frozenset[str], ...], CoverSolution]:
     """A set per label, none sharing a word: one word at least of each document is in the set of
     its label, and as few as can be in the set of another."""
     # where sets are equally good, which are found must not hang on the order of documents
@@ -140,7 +142,7 @@ def decisive_words(
         size_term=size_term,
     )
     with _solver_silent():
-        answer = covered(
+        answer = solve_cover(
             cover, seconds=seconds, penalty=penalty * len(documents), rng=rng, solver=solver
         )
     chosen = [columns[i] for i in np.flatnonzero(answer.chosen)]

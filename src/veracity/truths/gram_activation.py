@@ -45,6 +45,7 @@ class GramActivation(Truth):
     beta: float = 0.25
     """By how much the word must score less for other labels."""
     margin: Margin = "all"
+    """Whether a word must score less for all other labels, or for any."""
     scale: Scale = "document"
     """What scores are divided by, negative ones set to 0 before: the largest of the document or of
     all, or nothing."""

@@ -19,9 +19,13 @@ class Hybrid(Programme):
     min_count: int = 5
     """Words that the texts hold less often are not looked at: rare ones get extreme scores."""
     scale: Scale = "document"
+    """What scores are divided by: the largest of the document or of all, or nothing."""
     filters: Which = "active"
+    """Which filters share out an n-gram: those that answer to it, or all."""
     mean_grams: bool = False
+    """Whether a word's score is the mean over the n-grams around it, not their sum."""
     sum_filters: bool = False
+    """Whether it is the sum over filters, not their mean."""
 
     def vocabulary(self, model: Classifier | None, train: Dataset) -> tuple[Sequence[str], Scores]:
         convolution(model, self.spec)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
 from veracity.data.loading import load_data
 from veracity.data.splits import split
+from veracity.experiments.experiment import Experiment, Step
 from veracity.experiments.training import trained_once
-from veracity.models.architectures import architectures
-from veracity.recipes.recipe import Order, Recipe, done_once
+from veracity.recipes.recipe import Recipe, Setup
 from veracity.results.findings import Findings
 
 
@@ -25,25 +24,25 @@ class TinySteps(Recipe):
     def at_scale(cls, scale: str) -> Mapping[str, Any]:
         return {"steps": 4}
 
-    def found(self, order: Order) -> Findings:
-        jobs = list(range(order.sizes["steps"]))
-        found = order.done(Step(order.folder), jobs, said=str)
-        return Findings(self.spec, self.title, "Done.", {"steps": [found[i] for i in jobs]})
+    def experiment(self, setup: Setup) -> Experiment:
+        return Trainings(setup.folder, setup.sizes["steps"])
+
+    def findings(self, experiment: Any, results: Mapping[Any, Any]) -> Findings:
+        return Findings(self.spec, self.title, "Done.", {"steps": list(results.values())})
 
 
 @dataclass(frozen=True)
-class Step:
-    """One training; travels to a worker."""
+class Trainings(Experiment):
+    """A training each; travels to a worker."""
 
-    folder: Path
+    number: int
 
-    def __call__(self, number: int) -> tuple[int, Any]:
-        place = self.folder / "steps" / str(number)
-        return number, done_once(place, {"number": number}, lambda: self._trained(place, number))
+    def steps(self) -> list[Step]:
+        return [Step(key=i, name=str(i), settings={"number": i}) for i in range(self.number)]
 
-    def _trained(self, place: Path, number: int) -> dict[str, Any]:
-        spec = f"made_reviews(n=160, seed={number})"
-        parts = split(load_data(spec))
-        model = architectures.make("text_cnn(size=8, filters=4, widths=(1, 2), embeddings=random)")
-        student = trained_once(model, parts, place / "model", data={"name": spec})
-        return {"test": dict(student.record["test"])}
+    def work(self, step: Step, executor: Any) -> Mapping[str, Any]:
+        spec = f"made_reviews(n=160, seed={step.key})"
+        model = "text_cnn(size=8, filters=4, widths=(1, 2), embeddings=random)"
+        place = self.place(step.name) / "model"
+        trained = trained_once(model, split(load_data(spec)), place, data={"name": spec})
+        return {"test": dict(trained.record["test"])}

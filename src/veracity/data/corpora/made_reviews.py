@@ -67,7 +67,9 @@ class MadeReviews(Corpus):
     """Template reviews with known deciding words, articles and A-but-B clauses (SPEC 9.6)."""
 
     n: int = 2000
+    """How many reviews are made."""
     structure: float = 0.4
+    """Share of reviews with an A-but-B sentence."""
     seed: int = 0
 
     def __post_init__(self) -> None:

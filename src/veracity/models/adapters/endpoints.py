@@ -293,7 +293,7 @@ class Endpoint:
         return message
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Session:
     """What one process holds open."""
 
@@ -312,7 +312,7 @@ class _Session:
         store = AnswerStore.open(endpoint.cache, endpoint.address)
         headers = {"content-type": "application/json", **dict(endpoint.headers)}
         client = httpx.Client(headers=headers, timeout=endpoint.timeout, follow_redirects=False)
-        return cls(os.getpid(), client, store)
+        return cls(process=os.getpid(), client=client, store=store)
 
     @contextmanager
     def within(self, seconds: float) -> Iterator[_Session]:

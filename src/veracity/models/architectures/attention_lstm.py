@@ -23,7 +23,9 @@ class AttentionLstm(NeuralArchitecture):
     """A bidirectional LSTM whose states are averaged by attention."""
 
     hidden: int = 200
+    """Units of the recurrent layer, each way."""
     attention: int = 200
+    """Units of the layer that weighs states."""
     dropout: float = 0.0
 
     profiles: ClassVar[Profiles] = {"paper": {"embeddings": "corpus", "size": 200, "tuned": False}}

@@ -28,7 +28,9 @@ class HierarchicalAttention(NeuralArchitecture):
 
     size: int = 200
     hidden: int = 50
+    """Units of the recurrent layer, each way."""
     attention: int = 100
+    """Units of the layer that weighs states."""
 
     training: ClassVar[Training] = Training(epochs=10, batch_size=32)
 

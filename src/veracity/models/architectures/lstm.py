@@ -19,7 +19,9 @@ class Lstm(NeuralArchitecture):
     """A unidirectional LSTM whose state at the last word decides."""
 
     hidden: int = 128
+    """Units of the recurrent layer, each way."""
     sigmoid: bool = False
+    """Whether two labels share one output unit."""
 
     def network(self, size: int, n_labels: int) -> nn.Module:
         return LastState(self, size, n_labels)

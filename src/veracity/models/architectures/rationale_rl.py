@@ -23,6 +23,7 @@ class RationaleRl(RationaleArchitecture):
     """
 
     baseline: Literal["none", "others"] = "none"
+    """What a choice is held to account for: all, or what its own review adds."""
 
     def network(self, size: int, n_labels: int) -> nn.Module:
         return BernoulliNetwork(self, size, n_labels)

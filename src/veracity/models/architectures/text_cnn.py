@@ -27,11 +27,17 @@ class TextCnn(NeuralArchitecture):
     """Parallel convolutions of several widths, ReLU, maximum over positions, one dense layer."""
 
     widths: tuple[int, ...] = (3, 4, 5)
+    """How many words the filters of each width see."""
     filters: int = 100
+    """Filters of each width."""
     sigmoid: bool = False
+    """Whether two labels share one output unit."""
     hidden: int = 0
+    """Units of a dense layer before the last; 0: none."""
     padding: Literal["valid", "same"] = "valid"
+    """Whether filters see whole windows only, or a row per word."""
     length: int | Literal["mean"] | None = None
+    """Words to which texts are cut or padded: a number, their mean, or None for neither."""
 
     sizes: ClassVar[tuple[str, ...]] = ("size", "vocabulary", "filters")
 

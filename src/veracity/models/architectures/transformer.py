@@ -20,6 +20,7 @@ class Transformer(Architecture):
     """An encoder from a local folder, fine-tuned; packaged: minilm (English) and chinese."""
 
     encoder: str = "minilm"
+    """Folder of an encoder, or minilm or chinese."""
 
     training: ClassVar[Training] = Training(epochs=3, batch_size=32, learning_rate=5e-5, patience=1)
 

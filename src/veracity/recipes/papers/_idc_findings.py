@@ -1,12 +1,15 @@
-"""The tables, claims and figures of the experiments with pseudo ground truth."""
+"""What the experiments with pseudo ground truth show, as `idc.toml` declares it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import cached_property
 
-from ...results.findings import Cell, Claim, Figure, Points, Table, Verdict
+from ...experiments.experiment import StepResult
+from ...results.claims import Claim, Comparison
+from ...results.declarations import Declarations, beside
+from ...results.findings import Cell, Figure, Points, Table, Value
 from ...results.statistics import wilson
 from ._idc_judging import (
     ATTENTION,
@@ -18,7 +21,6 @@ from ._idc_judging import (
     PAPER,
     READINGS,
     SALIENCY,
-    Found,
     Interval,
 )
 
@@ -35,22 +37,10 @@ METHODS = {
 SIDES = {"reviews": "", "people": "for people, ", "stars": "for people by stars, "}
 LEARNT = {"people": "learnt from labels", "stars": "learnt from stars"}
 MODELS = {"cnn": "CNN", "han": "HAN"}
-BINARIES = {
-    "threshold": "from 0.3 of the highest",
-    "above_sd": "above mean + sd",
-    "topk_ratio": "top 29 %",
-    "oracle_k": "as many as the truth",
-    "positive": "all above 0",
-}
-
-SURE = 0.05
-"""A p-value, after all looks, below which a difference counts."""
 
 EQUAL = 0.02
 """Kappas that differ by no more are equal: as far as the paper's four best lie apart."""
 
-SHOWN = 3
-"""So many differences are named in a claim."""
 FAR_SHOWN = 6
 """So many figures that do not fit are named in a row."""
 
@@ -62,607 +52,386 @@ TELLING = 0.05
 ABOUT_HALF = (0.35, 0.65)
 """What counts as about half; the paper's own shares go from 0.42 to 0.56."""
 
-
-def _cell(interval: Interval, published: float | None = None, marked: bool = False) -> Cell:
-    value, low, high = interval
-    return Cell(value, low=low, high=high, published=published, marked=marked)
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.3f}".replace("-", "−")
-
-
-def _said(interval: Interval) -> str:
-    value, low, high = map(_signed, interval)
-    return f"{value} ({low} to {high})"
-
-
-def _listed(pairs: Sequence[Found]) -> str:
-    """Some of them: a sentence is no table."""
-    more = len(pairs) - SHOWN
-    return ", ".join(map(_pair, pairs[:SHOWN])) + (f" and {more} more" if more > 0 else "")
-
-
-# ---- tables ---------------------------------------------------------------------------------
+Row = tuple[str, dict[str, Value]]
 
 
 def _training(number: int) -> str:
     return f", training {number + 1}" if number else ""
 
 
-def model_table(models: Mapping[tuple[str, str, int], Found], seed: int) -> Table:
-    rows = []
-    for (side, what, training), found in models.items():
-        n = found["texts"]
-        low, high = wilson(found["accuracy"] * n, n)
-        rows.append(
-            (
-                f"{SIDES[side]}{MODELS[what]}{_training(training)}",
-                (
-                    Cell(found["accuracy"], low=low, high=high, n=n),
-                    Cell(found["majority"]),
-                    f"first {found['reads']} words" if found["reads"] else "all words",
-                    str(found["epochs"]),
-                    f"{found['seconds']:.0f} s",
-                    str(seed + training),
-                ),
-            )
-        )
-    return Table(
-        "Models",
-        "Test accuracy beside that of always answering the most frequent label.",
-        ("model", "accuracy", "most frequent", "reads", "epochs", "training", "seed"),
-        tuple(rows),
-    )
-
-
-def truth_table(
-    truths: Mapping[tuple[str, str, int], Found], published: Mapping[str, str]
-) -> Table:
-    rows = []
-    for (side, truth, training), f in truths.items():
-        printed = f" (paper {published[truth]})" if side == "reviews" else ""
-        covered = [f["covered"], f["covered_test"]]
-        rows.append(
-            (
-                f"{SIDES[side]}{TRUTHS[truth]}{_training(training)}",
-                (
-                    " / ".join(f"{n:,}" for n in f["sizes"].values()),
-                    f"{f['documents']:,}{printed}",
-                    f"{f['dropped']:,}",
-                    "–" if f["gap"] is None else f"{f['gap']:.1%}",
-                    "–" if f["violated"] is None else str(f["violated"]),
-                    " | ".join(
-                        " / ".join(f"{share:.1%}" for share in shares.values())
-                        for shares in covered
-                    ),
-                    f"{f['seconds']:.0f} s",
-                ),
-            )
-        )
-    return Table(
-        "Truths",
-        "Words in the set of each label; texts used and left out (WGA: those that the model gets "
-        "wrong; the others: those with too few words of the vocabulary); how much cheaper the best "
-        "sets might be; texts left without a word; the share of words of a label's texts that its "
-        "set covers, in training | test texts.",
-        ("truth", "words", "texts", "left out", "gap", "bare", "covered", "time"),
-        tuple(rows),
-    )
-
-
-def _methods(agreed: Found, truth: str) -> list[str]:
-    """The paper's methods in its order, then the others."""
-    known = agreed["agreement"][truth][MAIN]
-    return [*(m for m in METHODS if m in known), *(m for m in known if m not in METHODS)]
-
-
-def _over(
-    trainings: Sequence[Found], truth: str, reading: str, method: str, figure: int
-) -> list[Interval]:
-    """A figure of a method in each training that has it."""
-    of = (t["agreement"][truth][reading] for t in trainings)
-    return [f[method][FIGURES[figure]] for f in of if method in f]
-
-
 def _mean(intervals: Sequence[Interval], published: float | None = None) -> Cell:
     """Over trainings, whose interval is that of their mean: texts of one model are not independent.
     A single one has an interval over texts."""
     if len(intervals) == 1:
-        return _cell(intervals[0], published)
+        return Cell.at(intervals[0], published=published)
     return Cell.of([value for value, _, _ in intervals], published=published, within=(-1.0, 1.0))
 
 
-def method_table(
-    truth: str, trainings: Sequence[Found], published: Mapping[str, Sequence[float]]
-) -> Table:
-    def cells(method: str, reading: str) -> list[Cell]:
-        printed = published.get(method, (None,) * 3) if reading == PAPER else (None,) * 3
-        return [_mean(_over(trainings, truth, reading, method, i), printed[i]) for i in range(3)]
+@dataclass(frozen=True)
+class IdcReader:
+    """All results, read as the paper's tables, claims and figures."""
 
-    rows = [
-        (METHODS.get(m, m), [c for reading in READINGS for c in cells(m, reading)])
-        for m in _methods(trainings[0], truth)
-    ]
-    for column in (0, 3):
-        best = max((row[column].value for _, row in rows), default=float("nan"))
-        for _, row in rows:
-            row[column] = replace(row[column], marked=row[column].value == best)
-    texts = trainings[0]["texts"]
-    return Table(
-        f"Methods against {NAMES[truth]}",
-        "Words that a method calls important against the truth's, pooled over the test texts that "
-        f"the model gets right ({texts['cnn']:,} of the CNN's, {texts['han']:,} of the HAN's in "
-        "the first training). First in profile paper: important is what scores more than a "
-        "standard deviation above the mean of its text, Grad-CAM and saliency are taken at the "
-        "embeddings; then as recommended (rec.): from 0.3 of a text's highest score on, "
-        "Grad-CAM in the filters' maps, saliency by the gradient alone. "
-        + (
-            f"Means over {len(trainings)} trainings of both models, the truth learnt anew from "
-            "each, with intervals over trainings; what is beyond the paper was done once, with "
-            "intervals over texts."
-            if len(trainings) > 1
-            else "One training, with 95 % intervals over texts."
-        ),
-        (
-            "method",
-            *(f"{'rec. ' * (r == MAIN)}{name}" for r in READINGS for name in FIGURES),
-        ),
-        tuple((name, tuple(row)) for name, row in rows),
-    )
+    declared: Declarations
+    results: Mapping[tuple[str, str, int], StepResult]
+    seed: int = 0
 
+    @cached_property
+    def trainings(self) -> list[StepResult]:
+        """What each training says of methods and truths."""
+        return [s for (_, what, _), s in self.results.items() if what == "methods"]
 
-def fit_table(
-    truths: Sequence[str], trainings: Sequence[Found], published: Mapping[str, Any]
-) -> Table:
-    """What fits the paper and what does not: the distance of each figure from the printed one."""
-    rows = []
-    for truth in truths:
-        for reading, said in READINGS.items():
-            apart = [
-                (METHODS[m], name, value, printed, abs(value - printed))
-                for m, figures in published[truth].items()
-                for i, (name, printed) in enumerate(zip(FIGURES, figures, strict=True))
-                if (found := _over(trainings, truth, reading, m, i))
-                for value in [_mean(found).value]
-            ]
-            far = sorted((a for a in apart if not a[-1] <= NEAR), key=lambda a: -a[-1])
-            more = len(far) - FAR_SHOWN
-            listed = ", ".join(
-                f"{m} {name} {v:.2f} ({p:.2f})" for m, name, v, p, _ in far[:FAR_SHOWN]
-            )
-            rows.append(
-                (
-                    f"{NAMES[truth]}, {said}",
-                    (
-                        Cell(sum(a[-1] for a in apart) / len(apart)) if apart else None,
-                        f"{len(apart) - len(far)} of {len(apart)}",
-                        (listed + f" and {more} more" * (more > 0)) or "all fit",
-                    ),
+    @cached_property
+    def people(self) -> dict[str, StepResult]:
+        """What people say of truths, by where these were learnt."""
+        return {side: s for (side, what, _), s in self.results.items() if what == "agreement"}
+
+    @property
+    def truths(self) -> list[str]:
+        return [t for t in NAMES if t in self.trainings[0]["agreement"]]
+
+    @cached_property
+    def _learnt(self) -> dict[tuple[str, str, int], StepResult]:
+        order = [*SIDES], [*TRUTHS]
+        keys = [key for key in self.results if key[1] in TRUTHS]
+        keys.sort(key=lambda key: (order[0].index(key[0]), order[1].index(key[1]), key[2]))
+        return {key: self.results[key] for key in keys}
+
+    # ---- tables -----------------------------------------------------------------------------
+
+    def tables(self, binaries: Sequence[str]) -> Iterator[Table]:
+        for truth in self.truths:
+            yield self.method_table(truth)
+        yield self.fit_table()
+        yield self.declared.table("models", dict(self._models()))
+        yield self.declared.table("truths", dict(map(self._truth, self._learnt)))
+        yield self.declared.table("binaries", self._binaries(binaries))
+        yield self.confidence_table()
+        for side, found in self.people.items():
+            yield self.people_table(side, found)
+        yield self.declared.table(
+            "words",
+            {
+                f"{SIDES[side]}{TRUTHS[truth]}: {label}": {"words": ", ".join(words)}
+                for (side, truth, training), found in self._learnt.items()
+                if not training
+                for label, words in found["strongest"].items()
+            },
+        )
+
+    def _models(self) -> Iterator[Row]:
+        for (side, what, training), found in self.results.items():
+            if what in MODELS:
+                n, accuracy = found["texts"], found["accuracy"]
+                yield (
+                    f"{SIDES[side]}{MODELS[what]}{_training(training)}",
+                    {
+                        "accuracy": Cell.at((accuracy, *wilson(accuracy * n, n)), n=n),
+                        "majority": Cell(found["majority"]),
+                        "reads": f"first {found['reads']} words" if found["reads"] else "all words",
+                        "epochs": str(found["epochs"]),
+                        "seconds": f"{found['seconds']:.0f} s",
+                        "seed": str(self.seed + training),
+                    },
                 )
+
+    def _truth(self, key: tuple[str, str, int]) -> Row:
+        (side, truth, training), found = key, self._learnt[key]
+        printed = self.declared.published["documents"]
+        covered = (found["covered"], found["covered_test"])
+        return f"{SIDES[side]}{TRUTHS[truth]}{_training(training)}", {
+            "words": " / ".join(f"{n:,}" for n in found["sizes"].values()),
+            "texts": f"{found['documents']:,}"
+            + (f" (paper {printed[truth]})" if side == "reviews" else ""),
+            "dropped": f"{found['dropped']:,}",
+            "gap": "–" if found["gap"] is None else f"{found['gap']:.1%}",
+            "bare": "–" if found["violated"] is None else str(found["violated"]),
+            "covered": " | ".join(
+                " / ".join(f"{share:.1%}" for share in shares.values()) for shares in covered
+            ),
+            "seconds": f"{found['seconds']:.0f} s",
+        }
+
+    def _methods(self, truth: str) -> list[str]:
+        """The paper's methods in its order, then the others."""
+        known = self.trainings[0]["agreement"][truth][MAIN]
+        return [*(m for m in METHODS if m in known), *(m for m in known if m not in METHODS)]
+
+    def _over(self, truth: str, reading: str, method: str, figure: str) -> list[Interval]:
+        """A figure of a method in each training that has it."""
+        of = (t["agreement"][truth][reading] for t in self.trainings)
+        return [f[method][figure] for f in of if method in f]
+
+    def method_table(self, truth: str) -> Table:
+        published = self.declared.published[truth]
+        rows: dict[str, dict[str, Cell]] = {}
+        for method in self._methods(truth):
+            printed = dict(zip(FIGURES, published.get(method, ()), strict=False))
+            rows[METHODS.get(method, method)] = {
+                f"{'rec. ' * (reading == MAIN)}{figure}": _mean(
+                    self._over(truth, reading, method, figure),
+                    printed.get(figure) if reading == PAPER else None,
+                )
+                for reading in READINGS
+                for figure in FIGURES
+            }
+        for column in ("kappa", "rec. kappa"):
+            best = max(cells[column].value for cells in rows.values())
+            for cells in rows.values():
+                cells[column] = replace(cells[column], marked=cells[column].value == best)
+        several = "several" if len(self.trainings) > 1 else "once"
+        return self.declared.table(
+            "methods",
+            {name: {**cells} for name, cells in rows.items()},
+            truth=NAMES[truth],
+            **{k: v for k, v in self.trainings[0]["texts"].items() if k != "both"},
+            over=self.declared.note(f"over_{several}", trainings=len(self.trainings)),
+        )
+
+    def fit_table(self) -> Table:
+        """What fits the paper and what does not: the distance of each figure from the printed."""
+        rows: dict[str, dict[str, Value]] = {}
+        for truth in self.truths:
+            for reading, title in READINGS.items():
+                apart = [
+                    (METHODS[m], figure, value, printed, abs(value - printed))
+                    for m, figures in self.declared.published[truth].items()
+                    for figure, printed in zip(FIGURES, figures, strict=True)
+                    if (found := self._over(truth, reading, m, figure))
+                    for value in [_mean(found).value]
+                ]
+                far = sorted((a for a in apart if not a[-1] <= NEAR), key=lambda a: -a[-1])
+                more = len(far) - FAR_SHOWN
+                listed = ", ".join(
+                    f"{m} {name} {v:.2f} ({p:.2f})" for m, name, v, p, _ in far[:FAR_SHOWN]
+                )
+                rows[f"{NAMES[truth]}, {title}"] = {
+                    "mean": Cell(sum(a[-1] for a in apart) / len(apart)) if apart else None,
+                    "within": f"{len(apart) - len(far)} of {len(apart)}",
+                    "far": (listed + f" and {more} more" * (more > 0)) or "all fit",
+                }
+        return self.declared.table("fit", rows, near=NEAR)
+
+    def _binaries(self, binaries: Sequence[str]) -> dict[str, dict[str, Value]]:
+        found = self.trainings[0]["agreement"]
+        return {
+            f"{NAMES[truth]}: {METHODS.get(m, m)}": {
+                b: Cell.at(found[truth][b][m]["kappa"]) for b in binaries
+            }
+            for truth in found
+            for m in self._methods(truth)
+        }
+
+    def confidence_table(self) -> Table:
+        found, published = self.trainings[0]["confidence"], self.declared.published["confidence"]
+
+        def left(of: Mapping[str, Interval], printed: float | None = None) -> dict[str, Value]:
+            return {
+                "printed": Cell.at(of["printed"], published=printed),
+                **{form: Cell.at(of[form]) for form in FORMS[1:]},
+            }
+
+        whole = found["whole"]
+        rows = {
+            "nothing removed": {
+                **left({"printed": whole, "ratio": whole, "bounded": whole}, published["whole"]),
+                "ratio": Cell(1.0),
+                "removed": Cell(0.0),
+            }
+        }
+        for truth, name in NAMES.items():
+            if truth in found:
+                of = found[truth]
+                removed = {"removed": Cell.at(of["marked"]["removed"])}
+                rows[f"without {name}'s words"] = {
+                    **left(of["marked"], published.get(truth)), **removed,
+                }  # fmt: skip
+                rows[f"without as many at random ({name})"] = {
+                    **left(of["random"]), **removed, "more": Cell.at(of["control"]["printed"]),
+                }  # fmt: skip
+        return self.declared.table("confidence", rows)
+
+    def people_table(self, side: str, found: StepResult) -> Table:
+        persons = found["persons"]
+        rows = {
+            TRUTHS[truth]: {p: Cell.at(kappas[p]) for p in persons}
+            for truth, kappas in found["kappa"].items()
+        }
+        mutual = Cell.at(found["mutual"], published=self.declared.published["people"]["mutual"])
+        return self.declared.table(
+            "people",
+            {**rows, "people with each other": {persons[-1]: mutual}},
+            learnt=LEARNT[side],
+            **{k: found[k] for k in ("reviews", "marks")},
+        )
+
+    # ---- claims -----------------------------------------------------------------------------
+
+    def claims(self) -> Iterator[Claim]:
+        yield from self.method_claims()
+        yield from self.confidence_claims()
+        for side in self.people:
+            yield from self.people_claims(side)
+
+    def _differences(self, reading: str) -> list[StepResult]:
+        """Those of every training: a claim has to hold in each, so that a lucky one decides
+        nothing. What refutes it is counted as often as was trained."""
+        return [
+            {**d, "training": i, "p": min(1.0, d["p"] * len(self.trainings))}
+            for i, found in enumerate(self.trainings)
+            for d in found["differences"]
+            if d["reading"] == reading
+        ]
+
+    def method_claims(self) -> Iterator[Claim]:
+        for reading, where in READINGS.items():
+            every = self._differences(reading)
+            truths = [NAMES[t] for t in NAMES if any(d["truth"] == t for d in every)]
+            under = "all three truths" if len(truths) == 3 else " and ".join(truths)
+            over = [d for d in every if d["other"] == SALIENCY]
+            attention = [d for d in every if (d["one"], d["other"]) == (SALIENCY, ATTENTION)]
+            lrp = [_as_first(d, BEST) for d in every if BEST in (d["one"], d["other"])]
+            four = [d for d in every if d["one"] in FIRST_FOUR and d["other"] in FIRST_FOUR]
+            half = [found["half"][reading] for found in self.trainings if reading in found["half"]]
+            looks = {
+                "over_saliency": (map(_compared, over), _listed(d["one"] for d in over)),
+                "over_attention": (map(_compared, attention), ""),
+                "lrp": ((replace(_compared(d), least=-EQUAL) for d in lrp), ""),
+                "margin": (
+                    (self._within_margin(d, reading) for d in four),
+                    _listed(d[k] for d in four for k in ("one", "other")),
+                ),
+                "half": (_halves(half), ""),
+            }
+            for name, (comparisons, methods) in looks.items():
+                known = list(comparisons)
+                if known:
+                    yield self.declared.claim(
+                        name,
+                        known,
+                        where=where,
+                        under=under,
+                        methods=methods,
+                        equal=EQUAL,
+                        telling=TELLING,
+                        apart=sum(c.p < 0.05 for c in known),
+                        looks=len(known),
+                        half=ABOUT_HALF,
+                    )
+
+    def _within_margin(self, difference: StepResult, reading: str) -> Comparison:
+        """The margin of error is that of one kappa: half of the wider of both intervals."""
+        of = self.trainings[difference["training"]]["agreement"][difference["truth"]][reading]
+        ends = [of[difference[k]]["kappa"] for k in ("one", "other")]
+        margin = min(TELLING, max((high - low) / 2 for _, low, high in ends)) + EQUAL
+        return replace(_compared(difference), least=-margin, most=margin)
+
+    def confidence_claims(self) -> Iterator[Claim]:
+        found = self.trainings[0]["confidence"]
+        known = {truth: name for truth, name in NAMES.items() if truth in found}
+        whole = found["whole"][0]
+        falls = {t: whole - found[t]["marked"]["printed"][0] for t in known}
+        yield self.declared.claim(
+            "falls",
+            [_look(name, found[t]["control"], "printed") for t, name in known.items()],
+            whole=whole,
+            falls=", ".join(f"{falls[t]:.3f} ({name})" for t, name in known.items()),
+        )
+        rivals = {t: name for t, name in known.items() if t != "wga"}
+        if rivals:
+            removed = {t: found[t]["marked"]["removed"][0] for t in known}
+            yield self.declared.claim(
+                "falls_most",
+                [_look(name, found[t]["over_wga"], "printed") for t, name in rivals.items()],
+                removed=", ".join(f"{removed[t]:.1%} ({name})" for t, name in known.items()),
+                forms=", ".join(
+                    f"{form} {found[t]['over_wga'][form][0]:+.3f} ({name})".replace("-", "−")
+                    for form in FORMS[1:]
+                    for t, name in rivals.items()
+                ),
             )
-    return Table(
-        "What fits the paper",
-        f"How far kappa, precision and recall of its six methods lie from the printed ones, how "
-        f"many within {NEAR}, and those furthest off (printed in brackets). The paper says neither "
-        "how scores become important words nor where Grad-CAM is taken; profile paper is what fits "
-        "its WGA figures, not what is known to have been done.",
-        ("truth, reading", "mean difference", f"within {NEAR}", "does not fit"),
-        tuple(rows),
-    )
 
-
-def binary_table(agreed: Found, binaries: Sequence[str]) -> Table:
-    rows = tuple(
-        (
-            f"{NAMES[truth]}: {METHODS.get(method, method)}",
-            tuple(_cell(by_binary[b][method]["kappa"]) for b in binaries),
+    def people_claims(self, side: str) -> Iterator[Claim]:
+        found, where = self.people[side], LEARNT[side]
+        yield self.declared.claim(
+            "people_best",
+            [_look(NAMES[d["other"]], d, "interval") for d in found["differences"]],
+            where=where,
         )
-        for truth, by_binary in agreed["agreement"].items()
-        for method in _methods(agreed, truth)
-    )
-    return Table(
-        "Other ways to call words important",
-        "Kappa where scores become important words in other ways; the paper does not say how.",
-        ("truth, method", *(BINARIES[b] for b in binaries)),
-        rows,
-    )
-
-
-def _known(found: Found) -> list[tuple[str, str]]:
-    """The truths that were learnt, and their names."""
-    return [(truth, name) for truth, name in NAMES.items() if truth in found]
-
-
-def confidence_table(found: Found, published: Mapping[str, float]) -> Table:
-    def cells(of: Mapping[str, Interval], printed: float | None) -> tuple[Cell, ...]:
-        return (_cell(of["printed"], printed), *(_cell(of[n]) for n in ("ratio", "bounded")))
-
-    whole = found["whole"]
-    rows: list[tuple[str, tuple[Cell | str | None, ...]]] = [
-        (
-            "nothing removed",
-            (_cell(whole, published["whole"]), Cell(1.0), _cell(whole), Cell(0.0), None),
+        p = found["above_mutual_p"]
+        above = {k: v for k, v in found["above_mutual"]["wga"].items() if k in p}
+        yield self.declared.claim(
+            "people_some",
+            [_look(f"with {k}", {"interval": v, "p": p[k]}, "interval") for k, v in above.items()],
+            where=where,
+            some=True,
+            mutual=found["mutual"][0],
         )
-    ]
-    for truth, name in _known(found):
-        of = found[truth]
-        removed = _cell(of["marked"]["removed"])
-        left = cells(of["marked"], published.get(truth))
-        rows.append((f"without {name}'s words", (*left, removed, None)))
-        control = _cell(of["control"]["printed"])
-        rows.append(
-            (f"without as many at random ({name})", (*cells(of["random"], None), removed, control))
-        )
-    return Table(
-        "Relative confidence",
-        "What is left of the first CNN's confidence in texts that it gets right, in the printed "
-        "form and two others; less is better for the truth. Last, by how much more is left (as "
-        "printed) without as many words at random. The paper's 0.57 and 0.61 belong to MILP and "
-        "Hybrid, but it does not say clearly which to which; it removed 15 to 20 % of words.",
-        ("words", "printed", "ratio", "bounded", "share removed", "left more"),
-        tuple(rows),
-    )
+
+    # ---- figures ----------------------------------------------------------------------------
+
+    def figures(self) -> Iterator[Figure]:
+        series = [
+            Points.of(
+                f"{NAMES[truth]}, {title}",
+                [
+                    (self.declared.published[truth][m][0], _mean(kappas).value)
+                    for m in METHODS
+                    if (kappas := self._over(truth, reading, m, "kappa"))
+                ],
+            )
+            for truth in self.truths
+            for reading, title in READINGS.items()
+        ]
+        furthest = max(x for points in series for x in points.x)
+        equal = Points.of("equal", [(0.0, 0.0), (furthest, furthest)], line=True, dashed=True)
+        yield self.declared.figure("beside", [*series, equal])
+        for side, found in self.people.items():
+            persons = found["persons"]
+            cells = {
+                TRUTHS[truth]: {p: Cell.at(kappas[p]) for p in persons}
+                for truth, kappas in found["kappa"].items()
+            }
+            ends = (-0.5, len(persons) - 0.5)
+            mutual = Points.level("people with each other", ends, found["mutual"][0])
+            bars = beside(cells, persons, bars=True)
+            yield self.declared.figure(
+                "people", [*bars, mutual], names=persons, learnt=LEARNT[side]
+            )
 
 
-def people_table(side: str, found: Found, published: Mapping[str, float]) -> Table:
-    rows = [
-        (TRUTHS[truth], tuple(_cell(kappas[p]) for p in found["persons"]))
-        for truth, kappas in found["kappa"].items()
-    ]
-    blank: tuple[Cell | str | None, ...] = (None,) * (len(found["persons"]) - 1)
-    mutual = _cell(found["mutual"], published["mutual"])
-    return Table(
-        f"Truths against people, {LEARNT[side]}",
-        f"Kappa of the words of each truth with those that people marked in {found['reviews']:,} "
-        f"reviews that nothing was learnt from ({found['marks']:,} readings; person 1 is whoever "
-        "comes first in a review, not the same one throughout), and of people with each other. A "
-        "token counts as the truth's if it holds one of its words. The paper's people read Amazon "
-        "reviews.",
-        ("truth", *found["persons"]),
-        (*rows, ("people with each other", (*blank, mutual))),
-    )
+def _look(name: str, found: StepResult, interval: str) -> Comparison:
+    value, low, high = found[interval]
+    return Comparison(name=name, value=value, low=low, high=high, p=found["p"])
 
 
-def word_table(truths: Mapping[tuple[str, str, int], Found]) -> Table:
-    rows = tuple(
-        (f"{SIDES[side]}{TRUTHS[truth]}: {label}", (", ".join(words),))
-        for (side, truth, training), f in truths.items()
-        if not training
-        for label, words in f["strongest"].items()
-    )
-    return Table(
-        "The words that decide most",
-        "By the score that WGA gives them, then, as MILP's, by how many texts hold them.",
-        ("truth and label", "words"),
-        rows,
-    )
-
-
-# ---- claims ---------------------------------------------------------------------------------
-
-
-def verdict(yes: bool, no: bool) -> Verdict:
-    """What was shown; open where neither was."""
-    return "confirmed" if yes else "not confirmed" if no else "open"
-
-
-def _above(found: Found) -> bool:
-    return bool(found["interval"][0] > 0 and found["p"] < SURE)
-
-
-def _below(found: Found) -> bool:
-    return bool(found["interval"][0] < 0 and found["p"] < SURE)
-
-
-def _pair(found: Found) -> str:
+def _compared(found: StepResult) -> Comparison:
+    """A difference of two methods' kappas with a truth, as a claim sees it."""
     one, other = (METHODS.get(found[k], found[k]) for k in ("one", "other"))
-    return (
-        f"{NAMES[found['truth']]}{_training(found['training'])}: {one} − {other} "
-        f"{_signed(found['interval'][0])}"
-    )
+    name = f"{NAMES[found['truth']]}{_training(found['training'])}: {one} − {other}"
+    return replace(_look(name, found, "interval"), test="paired bootstrap")
 
 
-def _all_above(statement: str, where: str, pairs: Sequence[Found]) -> Claim:
-    """Confirmed where every difference is surely above zero; not where one is surely below."""
-    sure, wrong = [d for d in pairs if _above(d)], [d for d in pairs if _below(d)]
-    unsure = [d for d in pairs if d not in sure and d not in wrong]
-    least = min(pairs, key=lambda d: d["interval"][0])
-    return Claim(
-        statement,
-        verdict(len(sure) == len(pairs), bool(wrong)),
-        f"{len(sure)} of {len(pairs)} differences in kappa are surely above 0 (paired bootstrap "
-        f"over texts in each training, Holm over all comparisons)"
-        + (f"; surely below: {_listed(wrong)}" if wrong else "")
-        + (f"; not told apart: {_listed(unsure)}" if unsure else "")
-        + f". The least is {_pair(least)}.",
-        where,
-    )
-
-
-def _differences(trainings: Sequence[Found], reading: str) -> list[Found]:
-    """Those of every training: a claim has to hold in each, so that a lucky one decides nothing.
-    What refutes it is counted as often as was trained."""
-    return [
-        {**d, "training": i, "p": min(1.0, d["p"] * len(trainings))}
-        for i, found in enumerate(trainings)
-        for d in found["differences"]
-        if d["reading"] == reading
-    ]
-
-
-def method_claims(trainings: Sequence[Found]) -> Iterator[Claim]:
-    for reading, where in READINGS.items():
-        every = _differences(trainings, reading)
-        under = _under(every)
-        over = [d for d in every if d["other"] == SALIENCY]
-        if over:
-            yield _all_above(
-                f"{under} {_names(d['one'] for d in over)} agree better than saliency.", where, over
-            )
-        attention = [d for d in every if (d["one"], d["other"]) == (SALIENCY, ATTENTION)]
-        if attention:
-            yield _all_above(
-                f"{under} saliency agrees better than the HAN's attention.", where, attention
-            )
-        lrp = [_as_first(d, BEST) for d in every if BEST in (d["one"], d["other"])]
-        if lrp:
-            yield _best_claim(f"LRP has the best or equal best kappa {_lower(under)}.", where, lrp)
-        four = [d for d in every if d["one"] in FIRST_FOUR and d["other"] in FIRST_FOUR]
-        if four:
-            yield _margin_claim(where, four, trainings, reading)
-        half = [found["half"][reading] for found in trainings if reading in found["half"]]
-        if half:
-            yield _half_claim(where, half)
-
-
-def _under(pairs: Sequence[Found]) -> str:
-    names = [NAMES[t] for t in NAMES if any(d["truth"] == t for d in pairs)]
-    return "Under all three truths" if len(names) == 3 else f"Under {' and '.join(names)}"
-
-
-def _lower(words: str) -> str:
-    return words[:1].lower() + words[1:]
-
-
-def _names(methods: Iterable[str]) -> str:
-    """The methods that were compared, as the paper calls them."""
-    seen = set(methods)
-    *most, last = [METHODS[m] for m in FIRST_FOUR if m in seen]
-    return f"{', '.join(most)} and {last}" if most else last
-
-
-def _as_first(found: Found, method: str) -> Found:
+def _as_first(found: StepResult, method: str) -> StepResult:
     """The same difference with this method as the first."""
     if found["one"] == method:
         return found
     value, low, high = found["interval"]
-    return {
-        **found,
-        "one": found["other"],
-        "other": found["one"],
-        "interval": [-value, -high, -low],
-    }
+    swapped = {"one": found["other"], "other": found["one"]}
+    return {**found, **swapped, "interval": [-value, -high, -low]}
 
 
-def _best_claim(statement: str, where: str, pairs: Sequence[Found]) -> Claim:
-    near = all(d["interval"][1] > -EQUAL for d in pairs)
-    beaten = [d for d in pairs if _below(d)]
-    worst = min(pairs, key=lambda d: d["interval"][0])
-    return Claim(
-        statement,
-        verdict(near, bool(beaten)),
-        f"equal is taken as within {EQUAL}. The worst for LRP is {_pair(worst)} (95 % interval "
-        f"{_signed(worst['interval'][1])} to {_signed(worst['interval'][2])})"
-        + (f"; surely beaten: {_listed(beaten)}." if beaten and not near else "."),
-        where,
-    )
-
-
-def _margin_claim(
-    where: str, pairs: Sequence[Found], trainings: Sequence[Found], reading: str
-) -> Claim:
-    """The margin of error is that of one kappa: half of the wider of both intervals."""
-
-    def margin(d: Found) -> float:
-        of = trainings[d["training"]]["agreement"][d["truth"]][reading]
-        ends = [of[d[k]]["kappa"] for k in ("one", "other")]
-        return float(max((high - low) / 2 for _, low, high in ends))
-
-    inside = [d for d in pairs if abs(d["interval"][0]) <= margin(d)]
-    beyond = [
-        d
-        for d in pairs
-        if d["p"] < SURE and (d["interval"][1] > margin(d) or d["interval"][2] < -margin(d))
-    ]
-    told = sum(d["p"] < SURE for d in pairs)
-    widest = max(pairs, key=lambda d: abs(d["interval"][0]))
-    return Claim(
-        f"{_names(d[k] for d in pairs for k in ('one', 'other'))} differ only by about a margin "
-        "of error.",
-        verdict(len(inside) == len(pairs) and max(map(margin, pairs)) <= TELLING, bool(beyond)),
-        f"{len(inside)} of {len(pairs)} differences are within the margin of one kappa; the widest "
-        f"is {_pair(widest)} at a margin of {margin(widest):.3f}. A paired test on the same texts, "
-        f"which is sharper, tells {told} of them apart.",
-        where,
-    )
-
-
-def _half_claim(where: str, shares: Sequence[Interval]) -> Claim:
+def _halves(shares: Sequence[Interval]) -> list[Comparison]:
     least, most = ABOUT_HALF
-    return Claim(
-        "Kappas under MILP are about half of those under WGA.",
-        verdict(
-            all(least <= low and high <= most for _, low, high in shares),
-            any(high < least or low > most for _, low, high in shares),
-        ),
-        "the mean over the CNN's methods is "
-        + ", ".join(f"{value:.2f} ({low:.2f} to {high:.2f})" for value, low, high in shares)
-        + f" of WGA's (95 % interval) in the trainings; about half is taken as {least} to {most}.",
-        where,
-    )
-
-
-def confidence_claims(found: Found) -> Iterator[Claim]:
-    known = [truth for truth, _ in _known(found)]
-    control = {t: found[t]["control"] for t in known}
-    lower = [t for t, d in control.items() if d["printed"][0] > 0 and d["p"] < SURE]
-    higher = [t for t, d in control.items() if d["printed"][0] < 0 and d["p"] < SURE]
-    falls = {t: found["whole"][0] - found[t]["marked"]["printed"][0] for t in known}
-    yield Claim(
-        "Without the words of any of the truths confidence falls.",
-        verdict(len(lower) == len(control), bool(higher)),
-        "from "
-        + f"{found['whole'][0]:.3f} by "
-        + ", ".join(f"{falls[t]:.3f} ({NAMES[t]})" for t in known)
-        + "; more than without as many random words by "
-        + ", ".join(f"{_said(d['printed'])} {NAMES[t]}" for t, d in control.items())
-        + " (as printed, 95 % intervals; the verdict rests on this difference).",
-    )
-    rivals = {t: found[t]["over_wga"] for t in known if t != "wga"}
-    if not rivals:
-        return
-    sure = [t for t, d in rivals.items() if d["printed"][0] > 0 and d["p"] < SURE]
-    wrong = [t for t, d in rivals.items() if d["printed"][0] < 0 and d["p"] < SURE]
-    yield Claim(
-        "WGA's words lower confidence most.",
-        verdict(len(sure) == len(rivals), bool(wrong)),
-        "left more without the words of "
-        + ", ".join(f"{NAMES[t]}: {_said(d['printed'])}" for t, d in rivals.items())
-        + "; removed were "
-        + ", ".join(f"{found[t]['marked']['removed'][0]:.1%} ({NAMES[t]})" for t in known)
-        + " of the words, where the paper says 15 to 20 %. "
-        + "In the other forms: "
-        + ", ".join(
-            f"{form} {_signed(d[form][0])} ({NAMES[t]})"
-            for form in FORMS[1:]
-            for t, d in rivals.items()
+    return [
+        Comparison(
+            name=f"training {i + 1}", value=value, low=low, high=high, least=least, most=most
         )
-        + ".",
-    )
-
-
-def people_claims(side: str, found: Found) -> Iterator[Claim]:
-    where = LEARNT[side]
-    pairs = found["differences"]
-    yield Claim(
-        "Of the three truths, WGA agrees best with people.",
-        verdict(all(map(_above, pairs)), any(map(_below, pairs))),
-        "with all people together, WGA's kappa less that of "
-        + ", ".join(f"{NAMES[d['other']]}: {_said(d['interval'])}" for d in pairs)
-        + ".",
-        where,
-    )
-    above = {p: d for p, d in found["above_mutual"]["wga"].items() if p != "all"}
-    sure = {p for p, q in found["above_mutual_p"].items() if q < SURE}
-    yield Claim(
-        "WGA agrees with some people better than they agree with each other.",
-        verdict(
-            any(p in sure and value > 0 for p, (value, _, _) in above.items()),
-            all(p in sure and value < 0 for p, (value, _, _) in above.items()),
-        ),
-        f"people agree at {found['mutual'][0]:.2f}; WGA's kappa less that is "
-        + ", ".join(f"{_said(d)} with {p}" for p, d in above.items())
-        + " (the verdict counts each person as a look).",
-        where,
-    )
-
-
-# ---- figures --------------------------------------------------------------------------------
-
-
-def beside_figure(
-    truths: Sequence[str], trainings: Sequence[Found], published: Mapping[str, Any]
-) -> Figure:
-    series = []
-    for truth in truths:
-        for reading, said in READINGS.items():
-            known = [m for m in METHODS if _over(trainings, truth, reading, m, 0)]
-            cells = [_mean(_over(trainings, truth, reading, m, 0)) for m in known]
-            series.append(
-                Points(
-                    f"{NAMES[truth]}, {said}",
-                    tuple(published[truth][m][0] for m in known),
-                    tuple(c.value for c in cells),
-                )
-            )
-    ends = (0.0, max(x for s in series for x in s.x))
-    return Figure(
-        "Kappa: the paper's and ours",
-        "a point per method, the mean over trainings; on the dashed line both are equal",
-        "published",
-        "ours",
-        (*series, Points("equal", ends, ends, line=True, dashed=True)),
-    )
-
-
-def people_figure(side: str, found: Found) -> Figure:
-    persons, kinds = found["persons"], len(found["kappa"])
-    bars = [
-        Points(
-            TRUTHS[truth],
-            tuple(i + (n - (kinds - 1) / 2) / 4 for i in range(len(persons))),
-            tuple(kappas[p][0] for p in persons),
-            low=tuple(kappas[p][1] for p in persons),
-            high=tuple(kappas[p][2] for p in persons),
-            bars=True,
-        )
-        for n, (truth, kappas) in enumerate(found["kappa"].items())
+        for i, (value, low, high) in enumerate(shares)
     ]
-    ends = (-0.5, len(persons) - 0.5)
-    mutual = Points(
-        "people with each other", ends, (found["mutual"][0],) * 2, line=True, dashed=True
-    )
-    return Figure(
-        f"Truths against people, {LEARNT[side]}",
-        "with 95 % intervals over reviews",
-        "whose marks",
-        "kappa",
-        (*bars, mutual),
-        tuple(persons),
-    )
 
 
-def notes(
-    sizes: Mapping[str, Any], validation: bool, people: str, learn_from: str, stars: str
-) -> tuple[str, ...]:
-    found = [
-        "WGA shares an n-gram out among the filters that answer to it, and divides each text's map "
-        "by its maximum, negative scores set to 0; a word belongs to a label if it leads all "
-        "others. MILP looks at the words of highest TF-IDF, summed over "
-        "texts (the maximum, which prefers rare words, would fit the paper's 2K texts better), "
-        "without tokens that hold no letter, and of equally good sets takes the smaller.",
-        f"The CNN is {sizes['cnn']}. How long its embeddings are at the start (norm) decides how "
-        "far methods agree with WGA, and the paper does not say; the length of even draws within "
-        "0.05, which was common, fits its figures better than ten or thirty times that. It was "
-        "chosen on the first training.",
-        "Truths are learnt from "
-        + ("training and validation texts." if validation else "the training texts alone."),
-        "Words behind the length that the CNN reads count neither for nor against its methods; the "
-        "HAN reads and is judged on all of them. It is a model of its own, so what its attention "
-        "lacks may be due to either.",
-        f"Models are trained {sizes['seeds']} times on the same texts, and WGA and Hybrid learnt "
-        "anew from each. A claim is confirmed only if it is in every training; the rest (other "
-        "ways to call words important, confidence, people) is of the first. Intervals over texts "
-        f"come from {sizes['draws']:,} draws of texts, tests of kappas from "
-        f"{sizes['test_draws']:,}, corrected for all of one reading together.",
-    ]
-    if people:
-        found.append(
-            "For people, model and truths are learnt anew, "
-            + (
-                f"from {learn_from}, and compared on all reviews that people marked."
-                if learn_from
-                else "from 60 % of the reviews that people marked, and compared on another 20 %: "
-                "the same kind of texts, and none that was learnt from."
-            )
-        )
-    if stars:
-        found.append(
-            f"By stars: model and truths are learnt once more with {stars} as labels, and the sets "
-            "of those that belong to one label are joined, as in the paper. A word has to lead all "
-            "others then, those of like praise too, or (leading one label) any other, which can "
-            "put it on both sides. That model is tested on reviews that people did not mark"
-            + (", which its truths are not learnt from." if validation else ".")
-        )
-    return tuple(found)
+def _listed(methods: Iterable[str]) -> str:
+    """The methods that were compared, as the paper calls them."""
+    seen = set(methods)
+    names = [METHODS[m] for m in FIRST_FOUR if m in seen]
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))

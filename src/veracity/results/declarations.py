@@ -1,0 +1,104 @@
+"""Tables, figures and claims as a recipe's TOML file declares them; code gives the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .claims import Claim, Comparison
+from .findings import Cell, Figure, Points, Table, Value
+
+Rows = Mapping[str, Mapping[str, Value]]
+
+
+@dataclass(frozen=True)
+class Declarations:
+    """The words and published figures of a paper, by name; `{facts}` in them are filled in."""
+
+    content: Mapping[str, Any]
+
+    @property
+    def published(self) -> Any:
+        """What the paper prints."""
+        return self.content.get("published", {})
+
+    def table(
+        self, name: str, rows: Rows, *, columns: Iterable[str] | None = None, **facts: Any
+    ) -> Table:
+        """`columns` are keys of the rows' cells, by default as declared or as they are met; one in
+        which no row has anything is left out."""
+        declared = self.content["tables"][name]
+        titles: Mapping[str, str] = declared.get("columns", {})
+        met = dict.fromkeys(key for cells in rows.values() for key in cells)
+        keys = [
+            key
+            for key in columns or titles or met
+            if any(cells.get(key) is not None for cells in rows.values())
+        ]
+        return Table(
+            declared["title"].format(**facts),
+            declared["about"].format(**facts),
+            (declared["rows"], *(titles.get(key, key) for key in keys)),
+            tuple((row, tuple(cells.get(key) for key in keys)) for row, cells in rows.items()),
+            declared.get("unit", ""),
+        )
+
+    def figure(
+        self, name: str, series: Iterable[Points], *, names: Sequence[str] = (), **facts: Any
+    ) -> Figure:
+        """Points and lines; `names` stand on the x axis where that has no numbers."""
+        title, about, x, y = (
+            self.content["figures"][name][part].format(**facts)
+            for part in ("title", "about", "x", "y")
+        )
+        return Figure(title, about, x, y, tuple(series), tuple(names))
+
+    def claim(
+        self,
+        name: str,
+        comparisons: Iterable[Comparison],
+        *,
+        where: str = "",
+        some: bool = False,
+        **facts: Any,
+    ) -> Claim:
+        """The paper's sentence, decided by the one rule, with a remark of ours."""
+        declared = self.content["claims"][name]
+        return Claim.of(
+            declared["statement"].format(**facts),
+            comparisons,
+            remark=declared.get("seen", "").format(**facts),
+            where=where,
+            some=some,
+        )
+
+    def note(self, name: str, **facts: Any) -> str:
+        """How something was done."""
+        found: str = self.content["notes"][name].format(**facts)
+        return found
+
+
+def beside(
+    series: Mapping[str, Mapping[str, Cell]],
+    names: Sequence[str],
+    *,
+    gap: float = 0.25,
+    bars: bool = False,
+) -> list[Points]:
+    """A point or bar with its interval for each name and series, those of one name side by side."""
+    points = []
+    for place, (title, cells) in enumerate(series.items()):
+        offset = gap * (place - (len(series) - 1) / 2)
+        kept = {i: cells[name] for i, name in enumerate(names) if name in cells}
+        points.append(
+            Points(
+                title,
+                tuple(i + offset for i in kept),
+                tuple(cell.value for cell in kept.values()),
+                low=tuple(c.value if c.low is None else c.low for c in kept.values()),
+                high=tuple(c.value if c.high is None else c.high for c in kept.values()),
+                bars=bars,
+            )
+        )
+    return points
