@@ -21,7 +21,7 @@ from ..results.config import RelianceInfo
 from ..results.guarantees import Reliance
 from ..results.parts import complete_part
 from ..results.run import AUDIT, Run, slug
-from ..results.standings import Standing
+from ..results.standings import Standing, keep_standings
 from ..results.verdicts import Verdict
 from .explaining import Target
 from .jobs import PART, AuditWork, batches_of, part_of, run_jobs
@@ -45,7 +45,9 @@ class Audit:
 
     @cached_property
     def conclusions(self) -> Conclusions:
-        return conclude(self.run)
+        found = conclude(self.run)
+        keep_standings(self.run, found.standings)
+        return found
 
     @property
     def standings(self) -> list[Standing]:

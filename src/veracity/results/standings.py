@@ -96,20 +96,23 @@ class Standing:
 
 def standings(run: Run) -> list[Standing]:
     """Every compared quantity of a run. Comparisons are corrected by model, those that a verdict
-    rests on apart from the others, and those with chance apart from those between methods. They are
-    computed once and kept with the run until its scores change."""
-    path, of = run.folder / STANDINGS, run.scores_fingerprint()
+    rests on apart from the others, and those with chance apart from those between methods. What is
+    kept with the run is taken as it is until its scores change."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-        content = read_json(path)
-        if content["parts"] == of:
+        content = read_json(run.folder / STANDINGS)
+        if content["parts"] == run.scores_fingerprint():
             return list(from_json(tuple[Standing, ...], content["standings"]))
+    run.score_parts()  # without any there is nothing to compare
     found: list[Standing] = []
     for model in run.models:
         found += _compare(_columns(run, model), run.config.baselines)
-    found = _with_blunt(found, run)
-    with contextlib.suppress(RunError):  # a folder that cannot be written can still be read
-        write_json(path, {"parts": of, "standings": [asdict(s) for s in found]})
-    return found
+    return _with_blunt(found, run)
+
+
+def keep_standings(run: Run, found: Sequence[Standing]) -> None:
+    """Beside the scores, for whoever reads the run next."""
+    rows = [asdict(s) for s in found]
+    write_json(run.folder / STANDINGS, {"parts": run.scores_fingerprint(), "standings": rows})
 
 
 LEAST_EFFECT = 0.05

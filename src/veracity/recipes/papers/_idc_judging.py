@@ -40,21 +40,16 @@ def scores_of(
     run: Run, explainers: Sequence[str], metrics: Sequence[str], names: Sequence[str]
 ) -> tuple[list[str], FloatArray]:
     """Texts, and their scores; NaN where there is none. → (texts, explainers, metrics, names)"""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    table = run.scores()
+    (model,) = run.models
     texts = [e.id for e in run.examples()]
-    columns = {"example": texts, "explainer": explainers, "metric": metrics, "name": names}
-    for column in ("explainer", "metric", "name"):
-        known = pa.array(list(columns[column]), pa.string())
-        table = table.filter(pc.is_in(table[column], value_set=known))
-    places = tuple(
-        pc.index_in(table[column], value_set=pa.array(list(values), pa.string())).to_numpy()
-        for column, values in columns.items()
-    )
-    found = np.full(tuple(map(len, columns.values())), np.nan)
-    found[places] = table["value"].to_numpy()
+    found = np.full((len(texts), len(explainers), len(metrics), len(names)), np.nan)
+    for m, metric in enumerate(metrics):
+        columns = run.columns(metric, model)
+        for n, column in enumerate(map(columns.get, names)):
+            for e, explainer in enumerate(explainers):
+                if column is not None and explainer in column.methods:
+                    values = column.of(explainer)
+                    found[:, e, m, n] = [values.get(text, np.nan) for text in texts]
     return texts, found
 
 

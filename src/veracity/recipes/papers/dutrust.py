@@ -8,8 +8,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
-import numpy as np
-
 from ...auditing.audit import audit
 from ...auditing.labels import fit_labels
 from ...changes import attacked
@@ -431,14 +429,14 @@ KEPT = (
 def _rows(run: Run, examples: Sequence[str]) -> dict[str, dict[str, list[float | None]]]:
     """By method and quantity, a value per example; of words ranked by size only New_P, under a name
     of its own."""
-    place = {name: i for i, name in enumerate(examples)}
-    columns = ["explainer", "metric", "example", "name", "value"]
-    table = run.scores().select(columns).to_pydict()
+    (model,) = run.models
     found: dict[str, dict[str, list[float | None]]] = {}
-    for explainer, metric, example, name, value in zip(*table.values(), strict=True):
-        if parse_spec(metric)[1].get("by") == "abs":
-            name = {"new_p": BY_SIZE}.get(name, "")
-        if explainer and name in KEPT and value is not None and np.isfinite(value):
-            row = found.setdefault(explainer, {}).setdefault(name, [None] * len(examples))
-            row[place[example]] = float(value)
+    for metric in run.config.metrics:
+        by_size = parse_spec(metric)[1].get("by") == "abs"
+        for quantity, column in run.columns(metric, model).items():
+            name = {"new_p": BY_SIZE}.get(quantity, "") if by_size else quantity
+            for method in column.methods if name in KEPT else ():
+                if values := column.of(method):
+                    row = [values.get(example) for example in examples]
+                    found.setdefault(method, {})[name] = row
     return found
