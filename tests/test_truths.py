@@ -181,7 +181,7 @@ def test_agreement_counts_documents_that_the_model_gets_right() -> None:
 
 def test_words_that_the_model_does_not_read_are_left_out() -> None:
     class Short(WordWeights):
-        def words_read(self, inputs: Sequence[Text]) -> list[int]:
+        def features_read(self, inputs: Sequence[Text]) -> list[int]:
             return [min(2, text.n_features) for text in inputs]
 
     case = judged([1.0, 0.0, 0.0], [True, False, True], model=Short({}))
