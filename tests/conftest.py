@@ -187,7 +187,7 @@ def minilm_folder(once: Once) -> Path:
     from veracity.models.training import train
 
     def make(folder: Path) -> None:
-        parts = split(sampled(load_data("rotten_tomatoes"), 250))
+        parts = split(sampled(load_data("rotten_tomatoes"), 100))
         architecture = architectures.make("transformer")
         training = replace(architecture.training, epochs=1)
         model = train(architecture, parts.train, parts.validation, training=training).model
@@ -203,14 +203,18 @@ def reviews() -> Dataset:
 
 
 @pytest.fixture(scope="session")
-def again(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def again(once: Once) -> Any:
     """A small dry run of a model that sees words but not capitals, as often as it is called."""
     from veracity.experiments.dryrun import dryrun
     from veracity.models.architecture import Training
 
-    folder = tmp_path_factory.mktemp("dry") / "run"
+    folder = once.folder / "dry-run"
 
     def run(keep: float = 0.5, sentences: int = 12) -> Any:
+        with FileLock(once.folder / "dry-run.lock"):
+            return made(keep, sentences)
+
+    def made(keep: float, sentences: int) -> Any:
         return dryrun(
             "text_cnn(size=16, filters=16, widths=(1, 2), embeddings=random, cased=False)",
             "made_reviews(n=800)",

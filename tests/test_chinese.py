@@ -46,6 +46,7 @@ SPECS = (
     "attention_lstm(size=16, hidden=8, attention=8)",
     "rationale_cr(size=16, hidden=8, memory=4, rate=0.5)",
 )
+METRICS = [n if n != "local_lipschitz" else "local_lipschitz(points=5)" for n in metrics.names()]
 PRAISE = ("酒店的服务非常好", "房间很干净，我喜欢", "这本书值得推荐")
 BLAME = ("酒店的服务太差了", "房间很脏，我失望", "这本书无聊")
 
@@ -251,12 +252,12 @@ def audited(models: dict[str, Any], reviews: Dataset, tmp_path_factory: Any) -> 
     chosen = {"卷积": models["text_cnn"], "ernie": models["transformer"]}
     out = tmp_path_factory.mktemp("audit") / "r"
     methods = "occlusion, gradient, random_scores"
-    return veracity.audit(chosen, reviews, methods, metrics.names(), out=out).run
+    return veracity.audit(chosen, reviews, methods, METRICS, out=out).run
 
 
 def test_every_metric_scores_chinese(audited: Any, reviews: Dataset) -> None:
     rows = audited.scores().to_pylist()
-    for name in metrics.names():
+    for name in METRICS:
         found = [r for r in rows if r["metric"] == name]
         assert {r["example"] for r in found} == {e.id for e in reviews}, name
         assert any(r["value"] is not None and np.isfinite(r["value"]) for r in found), name

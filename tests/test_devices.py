@@ -49,5 +49,5 @@ def test_a_tensor_that_forgets_its_device_is_noticed(name: str, request: Any) ->
             assert one == pytest.approx(other, abs=1e-6), spec
     if hasattr(model, "moved"):
         by = 0.1 * np.ones((int(model.embed(TEXTS[1:]).feature.sum()), 32))
-        with torch.device("meta"), model.moved(TEXTS[1], by):
+        with torch.device("meta"), model.shifted(TEXTS[1], by):
             assert np.isfinite(model.probabilities(TEXTS)).all()

@@ -113,13 +113,17 @@ def test_readme_names_what_there_is() -> None:
 # ---- chapters ---------------------------------------------------------------------------------
 
 
-def test_the_first_audit_is_made_as_the_chapter_says(tmp_path: Path) -> None:
+def test_the_first_audit_is_made_as_the_chapter_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     commands = lines("docs/tutorial/first-audit.md")
     assert [shlex.split(line)[1] for line in commands] == [
         *("data", "train", "explain", "audit", "compare", "report")
     ]
     do(commands, tmp_path)
     assert (tmp_path / "runs/tutorial/audit/report.html").exists()
+    known = snippet("docs/tutorial/first-audit.md", tmp_path, monkeypatch)
+    assert known["conclusion"].recommendation.method == "occlusion"
 
 
 def test_the_dry_run_is_made_as_the_chapter_says(tmp_path: Path) -> None:

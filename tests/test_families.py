@@ -299,13 +299,13 @@ def test_texts_beyond_the_limit_are_told(folders: Any, loaded: Any, tmp_path: Pa
     """RoBERTa numbers positions from behind its padding: two fewer than its configuration says."""
     long = words("great " * 50)
     assert loaded("Roberta").longest == 38
-    assert loaded("Roberta").words_read([long, TEXTS[0]])[1] == TEXTS[0].n_features
+    assert loaded("Roberta").features_read([long, TEXTS[0]])[1] == TEXTS[0].n_features
     for family in ("Roberta", "GPT2", "Canine"):
         model = loaded(family)
-        (read,) = model.words_read([long])
+        (read,) = model.features_read([long])
         known = words("great " * read)
         assert len(model._ids(known)) <= model.longest < len(model._ids(words("great " * 50))) + 1
-        assert model.words_read([known]) == [read]
+        assert model.features_read([known]) == [read]
         whole, found = veracity.explain(model, [TEXTS[0], long], "occlusion")
         assert "unread" not in whole.notes and found.notes["unread"] == 50 - read
         assert not found.scores[read:].any()

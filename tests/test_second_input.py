@@ -184,7 +184,7 @@ def test_the_shared_path_knows_no_words(file: str) -> None:
 
 def test_rows_are_audited_and_read_back(tmp_path: Path) -> None:
     data = rows()
-    done = veracity.audit(Weighing(), data, "all", "all", out=tmp_path)  # type: ignore[arg-type]
+    done = veracity.audit(Weighing(), data, "all", "all", out=tmp_path)
     run = Run.open(tmp_path)
     assert {"occlusion", "lime", "shap", "random_scores"} == set(run.explainers)
     why = {s.explainer: s.why for s in run.config.skipped}
@@ -199,5 +199,5 @@ def test_rows_are_audited_and_read_back(tmp_path: Path) -> None:
         for entry in standing.entries
     }
     assert means["occlusion"] != means["random_scores"]
-    again = veracity.audit(Weighing(), data, "all", "all", out=tmp_path)  # type: ignore[arg-type]
+    again = veracity.audit(Weighing(), data, "all", "all", out=tmp_path)
     assert again.computed == 0

@@ -78,7 +78,7 @@ def test_moved_by_nothing_all_is_as_before(name: str, request: pytest.FixtureReq
     model = request.getfixturevalue(name)
     assert isinstance(model, Movable)
     before = answers(model, TEXT)
-    with model.moved(TEXT, np.zeros(shape(model, TEXT))):
+    with model.shifted(TEXT, np.zeros(shape(model, TEXT))):
         np.testing.assert_allclose(answers(model, TEXT), before, atol=2e-6)
         other = words("a dull plot")
     np.testing.assert_array_equal(answers(model, TEXT), before)
@@ -102,7 +102,7 @@ def test_moving_a_text_is_changing_the_table(name: str, request: pytest.FixtureR
             places, table = model.read([text])[0][0], slow.embedding
         assert len(set(places.tolist())) == len(places)
         table.weight[places] += torch.from_numpy(by).float()
-    with model.moved(text, by):
+    with model.shifted(text, by):
         np.testing.assert_allclose(answers(model, text), answers(slow, text), atol=2e-6)
         for spec in METHODS:
             method = explainers.make(spec)
@@ -116,7 +116,7 @@ def test_moving_a_text_is_changing_the_table(name: str, request: pytest.FixtureR
 
 def test_it_is_left_as_found_after_an_error(cnn: Any) -> None:
     before = cnn.embedding
-    with pytest.raises(RuntimeError), cnn.moved(TEXT, np.zeros(shape(cnn, TEXT))):
+    with pytest.raises(RuntimeError), cnn.shifted(TEXT, np.zeros(shape(cnn, TEXT))):
         raise RuntimeError
     assert cnn.embedding is before
     assert cnn.moved_text is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -263,6 +264,14 @@ def test_a_planted_cue_is_found_in_a_network_and_nothing_without_it(tmp_path: Pa
     assert len(untouched.others) == 3
     path = found.write(tmp_path / "suspects.json")
     assert Suspects.read(path) == found
+    # programs read the file by keys that are older than the names of fields
+    content = json.loads(path.read_text("utf-8"))
+    assert content["looks"] == found.n_candidates
+    assert content["covered"] == found.coverage
+    assert (content["found"][0]["p"], content["found"][0]["caused"]) == (
+        first.p_value,
+        first.max_effect,
+    )
 
 
 def test_what_a_suspect_causes_is_measured_on_the_model(reviews: Dataset) -> None:

@@ -211,7 +211,7 @@ def check_metric(metric: Metric, model: Any = None, data: Dataset | None = None)
     purpose = metric.purpose
     _promise(purpose[:1].islower(), f"{spec}: its purpose completes 'To …', got {purpose!r}")
     _promise(not purpose.endswith("."), f"{spec}: its purpose is no sentence, got {purpose!r}")
-    quantities = metric.judged
+    quantities = metric.effective_quantities
     headlines = sum(q.headline for q in quantities.values())
     _promise(headlines == 1, f"{spec}: expected one headline among its quantities, got {headlines}")
     for name, quantity in quantities.items():
@@ -414,7 +414,13 @@ def _cases(model: Any, data: Dataset[Any]) -> list[Case]:
     targets = [int(i) for i in answers.argmax(axis=1)]
     return with_originals(
         [
-            Case(e, model, row, explained(e, target), again=functools.partial(explained, e, target))
+            Case(
+                e,
+                model,
+                row,
+                explained(e, target),
+                explain_again=functools.partial(explained, e, target),
+            )
             for e, row, target in zip(data, answers, targets, strict=True)
         ]
     )

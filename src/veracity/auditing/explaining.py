@@ -137,7 +137,7 @@ def words_unread(model: Classifier, inputs: Sequence[Input]) -> list[int]:
     """How many words of each text stand beyond a model's limit: they decide nothing, score zero."""
     if not isinstance(model, Truncating):
         return [0] * len(inputs)
-    read = model.words_read(inputs)
+    read = model.features_read(inputs)
     return [t.n_features - n for t, n in zip(inputs, read, strict=True)]
 
 

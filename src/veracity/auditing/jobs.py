@@ -276,7 +276,7 @@ class AuditWork:
             for m in self.metrics
             if m.of_model == of_model
             and (m.usual or not job.second)
-            and (not self._searches(job) or any(q.searched for q in m.judged.values()))
+            and (not self._searches(job) or m.is_searched)
             and not (job.model in self.unforced and m.truth_kind in (PLANTED, DECOY))
         ]
         run = self._run(job)
@@ -295,7 +295,7 @@ class AuditWork:
             answers = self._answers(job, examples)
             cases = with_originals(
                 [
-                    Case(e, model, row, a, again=partial(self._again, job, e, a.target))
+                    Case(e, model, row, a, explain_again=partial(self._again, job, e, a.target))
                     for e, row, a in zip(examples, answers, found, strict=True)
                 ]
             )

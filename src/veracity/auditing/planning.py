@@ -67,7 +67,7 @@ class AuditPlan:
         if self.budget is None:
             return f"{texts} need at most {self.total:,} questions"
         chosen = [texts]
-        sampling = [e.plugin_name() for e in self.explainers if e.asks_by]
+        sampling = [e.plugin_name() for e in self.explainers if e.question_settings]
         if self.questions is not None and sampling:
             names = " and ".join(dict.fromkeys(sampling))
             chosen.append(f"{self.questions:,} questions a text for {names}")
@@ -267,7 +267,7 @@ def _of_ranking(metrics: Sequence[Metric], n: int) -> int:
     cuts: set[tuple[Hashable, ...]] = set()
     others = 0
     for metric in metrics:
-        named = metric.cuts(n)
+        named = metric.maskings(n)
         cuts |= named
         others += 0 if named else metric.n_questions(n) or 0
     ends = {("alone", n), ("without", 0), ("alone", 0), ("without", n)}

@@ -288,7 +288,7 @@ def _metric_info(metric: Metric) -> MetricInfo:
         settings=_plain_settings(metric),
         purpose=metric.purpose,
         of_model=metric.of_model,
-        quantities=dict(metric.judged),
+        quantities=dict(metric.effective_quantities),
         quality=metric.quality,
         about=first_line(type(metric)),
         code=_code(type(metric)),

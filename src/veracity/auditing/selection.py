@@ -131,11 +131,7 @@ def select_searches(
         getattr(m, "costly", False) for m in models.values()
     ):
         return []
-    ways = dict.fromkeys(
-        m.hiding
-        for m in metrics
-        if isinstance(m, HidingMetric) and any(q.searched for q in m.judged.values())
-    )
+    ways = dict.fromkeys(m.hiding for m in metrics if isinstance(m, HidingMetric) and m.is_searched)
     known = {e.spec for e in explainers}
     return [e for e in (Search(hiding=how) for how in ways) if e.spec not in known]
 
@@ -143,7 +139,11 @@ def select_searches(
 def _explainer(spec: str | Explainer, profile: str, questions: int | None) -> Explainer:
     """A method at the number of questions that all get, unless it names one itself."""
     made = known_explainers.make(spec, profile)
-    if questions is None or not isinstance(spec, str) or {*made.asks_by} & {*parse_spec(spec)[1]}:
+    if (
+        questions is None
+        or not isinstance(spec, str)
+        or {*made.question_settings} & {*parse_spec(spec)[1]}
+    ):
         return made
     try:
         return made.with_questions(questions)

@@ -163,7 +163,7 @@ def _computed(metrics: Sequence[str], profile: str) -> list[Metric]:
 def _quantities(metric: Metric) -> Mapping[str, Quantity]:
     if isinstance(metric, Accuracy):
         return dict.fromkeys(FIGURES, SHARE)
-    return {name: q for name, q in metric.judged.items() if q.better}
+    return {name: q for name, q in metric.effective_quantities.items() if q.better}
 
 
 def _of_models(bar: Threshold, summaries: Mapping[str, Any]) -> Iterable[tuple[str, float]]:

@@ -76,9 +76,9 @@ class LinearFirstLayer(Differentiable, Protocol):
 
 @runtime_checkable
 class Movable(Differentiable, Protocol):
-    """Lets the embeddings of a text be moved for a while, whoever asks about it in whatever way."""
+    """Lets the embeddings of a text be shifted for a while, whoever asks of it in whatever way."""
 
-    def moved(
+    def shifted(
         self, text: Any, by: FloatArray
     ) -> AbstractContextManager[None]: ...  # by (pieces of words, size)
 
@@ -166,9 +166,9 @@ class Convolutional(Differentiable, Protocol):
 
 @runtime_checkable
 class Truncating(Classifier, Protocol):
-    """Reads only so many words of a text; what stands behind them decides nothing."""
+    """Reads only the first features of an input; what stands behind them decides nothing."""
 
-    def words_read(self, inputs: Sequence[Any]) -> list[int]: ...  # of each text
+    def features_read(self, inputs: Sequence[Any]) -> list[int]: ...  # of each input
 
 
 ABILITIES: dict[str, type] = {

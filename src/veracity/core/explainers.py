@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self, cast
 
@@ -32,7 +32,10 @@ class Explainer(Plugin, TakesInputs, ABC):
     draws: ClassVar[bool] = False
     """True for methods that another set of random numbers would lead elsewhere."""
 
-    asks_by: ClassVar[tuple[str, ...]] = ()
+    quick: ClassVar[Mapping[str, Any]] = {}
+    """Settings that cost a fraction and rank the first features much the same, if there are any."""
+
+    question_settings: ClassVar[tuple[str, ...]] = ()
     """The settings that say how much is asked of the model; the first is the number of questions
     to a text. Methods with such settings are given the same number unless they name one."""
 
@@ -68,9 +71,9 @@ class Explainer(Plugin, TakesInputs, ABC):
 
     def with_questions(self, questions: int) -> Self:
         """This method at so many questions a text; itself where that is not for it to choose."""
-        if not self.asks_by:
+        if not self.question_settings:
             return self
-        return cast(Self, replace(cast(Any, self), **{self.asks_by[0]: questions}))
+        return cast(Self, replace(cast(Any, self), **{self.question_settings[0]: questions}))
 
     def missing(self, model: Classifier) -> str | None:
         """What the method needs and this model lacks; methods with options may need more."""

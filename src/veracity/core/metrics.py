@@ -37,7 +37,7 @@ class Case:
     original: Case | None = None
     """Of an adversarial twin: its original by the same method; None where there is none."""
 
-    again: Callable[[], Attribution[Any]] | None = None
+    explain_again: Callable[[], Attribution[Any]] | None = None
     """Explains the input once more, by the same method with the same random numbers."""
 
     @property
@@ -118,15 +118,20 @@ class Metric(Plugin, TakesInputs, ABC):
         return "faithfulness"
 
     @property
-    def judged(self) -> Mapping[str, Quantity]:
+    def effective_quantities(self) -> Mapping[str, Quantity]:
         """The quantities as these settings read them."""
         return self.quantities
+
+    @property
+    def is_searched(self) -> bool:
+        """Whether a search for the most damaging features shows what can be reached."""
+        return any(q.searched for q in self.effective_quantities.values())
 
     def variants(self, truth_kinds: Sequence[str]) -> tuple[Metric, ...]:
         """The settings under which it is run where nobody chose any, on data with such truths."""
         return (self,)
 
-    def cuts(self, n_features: int) -> frozenset[tuple[Hashable, ...]]:
+    def maskings(self, n_features: int) -> frozenset[tuple[Hashable, ...]]:
         """The maskings that it asks about in terms of a ranking of so many words, such as (way of
         hiding, order, "without", 5); what two metrics name alike is asked once. By default none."""
         return frozenset()
@@ -156,7 +161,7 @@ class HidingMetric(Metric):
         return (self, replace(self, hiding=other))  # type: ignore[type-var]
 
     def n_questions(self, n_features: int) -> int | None:
-        return len(self.cuts(n_features)) or None
+        return len(self.maskings(n_features)) or None
 
 
 @dataclass(frozen=True)

@@ -112,7 +112,7 @@ class WordSets:
                 counts[word][e.label] += 1
         return {word: tuple(row) for word, row in counts.items()}
 
-    def told(self, train: Dataset, **facts: Any) -> WordSets:
+    def with_facts(self, train: Dataset, **facts: Any) -> WordSets:
         """With how they were found, how many words there are and what share of texts they cover."""
         sizes = dict(zip(self.labels, map(len, self.words), strict=True))
         about = {"sizes": sizes, "covered": self.shares(train), "trained_on": train.name}

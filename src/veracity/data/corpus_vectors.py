@@ -39,9 +39,9 @@ def corpus_vectors(
     u *= np.sign(u[np.abs(u).argmax(axis=0), np.arange(len(values))])
     vectors: FloatArray = u * np.sqrt(values)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    told = lengths > ROUNDING * lengths.max()
-    np.divide(vectors, lengths, out=vectors, where=told)
-    vectors[~told[:, 0]] = 0.0
+    nonzero = lengths > ROUNDING * lengths.max()
+    np.divide(vectors, lengths, out=vectors, where=nonzero)
+    vectors[~nonzero[:, 0]] = 0.0
     return vectors
 
 

@@ -75,20 +75,20 @@ class Columns:
         unknown = [
             f"a record has no field {k!r}: {nearest(k, known)}" for k in given.keys() - known
         ]
-        if told := [*faults, *sorted(unknown)]:
-            raise DataError("; ".join(told))
+        if wrong := [*faults, *sorted(unknown)]:
+            raise DataError("; ".join(wrong))
         return cls(**given)
 
     def check(self, seen: tuple[str, ...], where: str) -> None:
         """Text (or tokens), label and every column that was asked for must be there; a label column
         without a name says that there is none."""
-        asked = {
+        given = {
             f.name: getattr(self, f.name)
             for f in dataclasses.fields(self)
             if getattr(self, f.name) != f.default and getattr(self, f.name)
         }
         needed = {} if self.tokens in seen else {"text": self.text}
-        needed |= {"label": self.label, **asked} if self.label else asked
+        needed |= {"label": self.label, **given} if self.label else given
         missing = {f: column for f, column in needed.items() if column not in seen}
         if not missing:
             return

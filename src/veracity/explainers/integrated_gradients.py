@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -35,6 +35,7 @@ class IntegratedGradients(GradientExplainer):
     they should add up to by no more than this share of it.
     """
 
+    quick: ClassVar[Mapping[str, Any]] = {"gap": 0.01}
     largest: ClassVar[Mapping[str, int]] = {"steps": 100_000}
     profiles: ClassVar[Profiles] = {
         "paper": {"steps": 300},

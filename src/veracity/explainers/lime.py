@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -49,7 +49,8 @@ class Lime(Explainer):
     takes: ClassVar[tuple[str, ...]] = ANY_KIND
     profiles: ClassVar[Profiles] = {"paper": {"kernel": "paper"}}
     draws: ClassVar[bool] = True
-    asks_by: ClassVar[tuple[str, ...]] = ("samples", "questions")
+    quick: ClassVar[Mapping[str, Any]] = {"samples": 300}
+    question_settings: ClassVar[tuple[str, ...]] = ("samples", "questions")
 
     samples: int = USUAL_QUESTIONS
     """Texts with words removed that the model is asked about, per text."""

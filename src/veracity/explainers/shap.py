@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import comb
-from typing import ClassVar, Literal, Self, cast
+from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 
@@ -65,7 +65,8 @@ class Shap(Explainer):
     takes: ClassVar[tuple[str, ...]] = ANY_KIND
     profiles: ClassVar[Profiles] = {"released": {"background": 50}}
     draws: ClassVar[bool] = True
-    asks_by: ClassVar[tuple[str, ...]] = ("samples",)
+    quick: ClassVar[Mapping[str, Any]] = {"samples": 128}
+    question_settings: ClassVar[tuple[str, ...]] = ("samples",)
 
     samples: int = USUAL_QUESTIONS
     """Questions to the model per text; short texts need fewer."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,6 +24,7 @@ class SmoothGrad(GradientExplainer):
     """
 
     draws: ClassVar[bool] = True
+    quick: ClassVar[Mapping[str, Any]] = {"samples": 10}
     largest: ClassVar[Mapping[str, int]] = {"samples": 10_000}
 
     samples: int = 50

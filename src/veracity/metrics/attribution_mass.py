@@ -32,7 +32,7 @@ class AttributionMass(TruthMetric):
     """What a map of zeros gets: nothing, or the share of known words."""
 
     @property
-    def judged(self) -> Mapping[str, Quantity]:
+    def effective_quantities(self) -> Mapping[str, Quantity]:
         """Weight on decoys is weight misspent, and no method is chosen by it."""
         if self.truth != DECOY:
             return self.quantities

@@ -58,7 +58,7 @@ class Deletion(HidingMetric):
         if not 0 < self.least <= 1:
             raise ValueError(f"expected the least share above 0 and up to 1, got {self.least}")
 
-    def cuts(self, n_features: int) -> frozenset[tuple[Hashable, ...]]:
+    def maskings(self, n_features: int) -> frozenset[tuple[Hashable, ...]]:
         grid, counts, least = self._sizes(n_features)
         alone, without = {*grid[:-1], n_features - least}, {*grid[1:], *counts}
         sides = [*(("alone", k) for k in alone), *(("without", k) for k in without)]

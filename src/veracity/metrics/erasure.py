@@ -77,7 +77,7 @@ class Erasure(HidingMetric):
         if not all(0 < ratio <= 1 for ratio in (self.ratio, *self.ratios)):
             raise ValueError("expected ratios above 0 and up to 1")
 
-    def cuts(self, n_features: int) -> frozenset[tuple[Hashable, ...]]:
+    def maskings(self, n_features: int) -> frozenset[tuple[Hashable, ...]]:
         tops = {count_from_ratio(r, n_features) for r in (self.ratio, *self.ratios)}
         without = {*tops, min(self.first, n_features)}
         sides = [*(("alone", k) for k in tops), *(("without", k) for k in without)]

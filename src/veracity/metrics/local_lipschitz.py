@@ -52,7 +52,7 @@ class LocalLipschitz(Metric):
 
     def _row(self, case: Case) -> Row:
         text, model = case.example.input, case.model
-        if not text.n_features or not isinstance(model, Movable) or case.again is None:
+        if not text.n_features or not isinstance(model, Movable) or case.explain_again is None:
             return dict.fromkeys(self.quantities, float("nan"))
         embedded = model.embed([text])
         pieces = embedded.values[embedded.feature].detach().cpu().double().numpy()
@@ -62,9 +62,9 @@ class LocalLipschitz(Metric):
         seen = []
         for _ in range(self.points):
             by = in_ball(pieces.shape, radius, rng)
-            with model.moved(text, by):
+            with model.shifted(text, by):
                 if int(np.argmax(probabilities(model, [text])[0])) == answer:
-                    seen.append((case.again().scores, float(np.linalg.norm(by))))
+                    seen.append((case.explain_again().scores, float(np.linalg.norm(by))))
         return {
             "lipschitz": lipschitz(case.attribution.scores, seen),
             "kept": len(seen) / self.points,

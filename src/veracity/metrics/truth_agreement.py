@@ -57,7 +57,7 @@ class TruthAgreement(TruthMetric):
         known = np.logical_or.reduce(masks)
         read = len(known)
         if isinstance(case.model, Truncating):
-            (read,) = case.model.words_read([case.example.input])
+            (read,) = case.model.features_read([case.example.input])
         if not read or not (case.right or self.documents == "all"):
             return dict.fromkeys((*self.quantities, *COUNTS), float("nan"))
         if self.cut == "left_out":

@@ -178,7 +178,7 @@ class NeuralText(nn.Module):
         return logits
 
     @contextlib.contextmanager
-    def moved(self, text: Text, by: FloatArray) -> Iterator[None]:
+    def shifted(self, text: Text, by: FloatArray) -> Iterator[None]:
         """Within it, the words of this text stand elsewhere by so much. by (words, size)"""
         before = self.embedding
         assert isinstance(before, nn.Embedding)
@@ -256,7 +256,7 @@ class ConvolutionalText(NeuralText):
         limit: int | None = self.network.length
         return limit
 
-    def words_read(self, inputs: Sequence[Text]) -> list[int]:
+    def features_read(self, inputs: Sequence[Text]) -> list[int]:
         return [min(t.n_features, self.most_words or t.n_features) for t in inputs]
 
     @property

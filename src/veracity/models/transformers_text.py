@@ -97,7 +97,7 @@ class TransformerText(nn.Module):
         """Answers in batches of like length."""
         return self._answers([self._ids(text) for text in inputs])
 
-    def words_read(self, inputs: Sequence[Text]) -> list[int]:
+    def features_read(self, inputs: Sequence[Text]) -> list[int]:
         """How many words of each text come before the limit."""
         return [self._read(text) for text in inputs]
 
@@ -325,7 +325,7 @@ class DifferentiableTransformer(MaskableTransformer):
         )
 
     @contextlib.contextmanager
-    def moved(self, text: Text, by: FloatArray) -> Iterator[None]:
+    def shifted(self, text: Text, by: FloatArray) -> Iterator[None]:
         """Within it, the pieces of this text's words stand elsewhere by so much. (pieces, size)"""
         ids, alignment = self._pieces(text)
         own = torch.from_numpy(ids[np.unique(alignment.piece)]).to(self.device)

@@ -49,18 +49,18 @@ def write_pair_pages(
     if model and model not in run.models:
         raise PluginError(f"no model {model!r} in {run.folder}: {nearest(model, run.models)}")
     models = (model,) if model else run.models
-    said = None if method else conclusions or conclude(run)
+    advice = None if method else conclusions or conclude(run)
     written = []
     for name in models:
-        found = pairs_of(run, name, _telling(run, name, method, said))
+        found = pairs_of(run, name, _telling(run, name, method, advice))
         path = out or pair_page(run, name)
         rates = robustness_of(run, name) if UNLABELLED not in run.labels else None
         written.append(write_pairs(found, path, robustness=rates))
     return written
 
 
-def _telling(run: Run, model: str, method: str, said: Conclusions | None) -> str:
-    return method if said is None else telling_method(run, model, said.of(model).verdicts)
+def _telling(run: Run, model: str, method: str, advice: Conclusions | None) -> str:
+    return method if advice is None else telling_method(run, model, advice.of(model).verdicts)
 
 
 def write_pairs(found: Pairs, path: Path, *, robustness: Robustness | None = None) -> Path:

@@ -142,7 +142,7 @@ def words_page(view: WordView, *, top: int = 20) -> str:
 class _Word:
     text: str
     step: int
-    said: str
+    title: str
     """How strong it is, in a number; empty where nobody knows."""
 
 
@@ -157,19 +157,19 @@ class _Cloud:
 def _cloud(one: LabelWords, top: int) -> _Cloud:
     """The strongest words, the larger the nearer to the middle."""
     shown = one.members[:top]
-    values, said, size = [1.0] * len(shown), [""] * len(shown), "no strengths are known"
+    values, titles, size = [1.0] * len(shown), [""] * len(shown), "no strengths are known"
     if one.order == "score":
         values = [m.score for m in shown]
-        said, size = [number(v) for v in values], "size by score"
+        titles, size = [number(v) for v in values], "size by score"
     texts = [m.texts for m in shown]
     if len(set(values)) == 1 and len(set(texts)) > 1:  # scores that are all alike say nothing
-        values, said, size = texts, [count(v) for v in texts], "size by texts of the label"
+        values, titles, size = texts, [count(v) for v in texts], "size by texts of the label"
     known = [v for v in values if not math.isnan(v)]
     low, high = min(known, default=0.0), max(known, default=0.0)
     shares = [(v - low) / (high - low) if high > low else 0.5 for v in values]
     words = [
-        _Word(m.word, 0 if math.isnan(share) else round(STEPS * share), told)
-        for m, share, told in zip(shown, shares, said, strict=True)
+        _Word(m.word, 0 if math.isnan(share) else round(STEPS * share), title)
+        for m, share, title in zip(shown, shares, titles, strict=True)
     ]
     words.sort(key=lambda word: -word.step)
     return _Cloud(one, (*words[1::2][::-1], *words[0::2]), size)
@@ -193,4 +193,4 @@ def _facts(view: WordView) -> list[tuple[str, str]]:
         if type(value) in (int, float) and -1e300 < value < 1e300:
             forms = {"gap": f"{value:.2%}", "seconds": duration(float(value))}
             shown.append((what, forms.get(name, f"{value:,.6g}")))
-    return [(what, shortened(said, 300)) for what, said in shown if said]
+    return [(what, shortened(text, 300)) for what, text in shown if text]

@@ -140,12 +140,12 @@ def pairs_of(run: Run, model: str, method: str, *, measure: Consistency | None =
     return compare_pairs(data, answers, found, model=model, method=method, measure=measure)
 
 
-def telling_method(run: Run, model: str, said: Sequence[Verdict]) -> str:
+def telling_method(run: Run, model: str, verdicts: Sequence[Verdict]) -> str:
     """The method to show pairs by where nobody chose one: what the run's verdicts recommend first,
     or else the first that looks at the model at all."""
     unable = {s.explainer for s in run.config.skipped if s.model == model}
     able = [e for e in run.explainers if e not in unable]
-    advised = [v.use for v in said]
+    advised = [v.use for v in verdicts]
     informed = [e for e in able if e not in run.config.baselines]
     return next(name for name in (*advised, *informed, *able) if name in able)
 

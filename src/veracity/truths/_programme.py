@@ -82,7 +82,7 @@ class Programme(Truth):
             solver=SOLVERS[self.solver],
             rng=generator(seed, self.spec),
         )
-        return WordSets(train.labels, sets, scores, self.cased).told(
+        return WordSets(train.labels, sets, scores, self.cased).with_facts(
             train,
             source=self.spec,
             seconds=time.perf_counter() - started,

@@ -71,7 +71,7 @@ class GramActivation(Truth):
             frozenset(words[i] for i in np.flatnonzero(inside[:, c]))
             for c in range(len(train.labels))
         )
-        return WordSets(train.labels, sets, scores, self.cased).told(
+        return WordSets(train.labels, sets, scores, self.cased).with_facts(
             train,
             source=self.spec,
             seconds=time.perf_counter() - started,
