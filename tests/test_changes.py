@@ -162,12 +162,8 @@ def test_chinese_is_planted_without_spaces() -> None:
 def test_every_change_keeps_its_word(name: str) -> None:
     data = load_data("made_reviews(n=60)")
     after = changed(data, name, seed=1)
-    assert after.fingerprint() == changed(data, name, seed=1).fingerprint()
     if name not in ("punctuation", "swap"):  # which draw nothing when every mark is sure
         assert after.fingerprint() != changed(data, name, seed=2).fingerprint()
-    # drawn per example: neither order nor company matters
-    some = changed(data.select([7, 3]), name, seed=1)
-    assert some.fingerprint() == after.select([7, 3]).fingerprint()
     for before, e in zip(data, after, strict=True):
         assert ("rationale" in e.truths) == (name != "reassign")
         for kind, masks in before.truths.items():

@@ -118,7 +118,7 @@ class _Done:
     seconds: float = 0.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AuditWork:
     """Everything a job needs; travels to a worker once."""
 

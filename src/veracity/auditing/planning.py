@@ -37,7 +37,7 @@ class PlanItem:
     questions: int | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AuditPlan:
     """What is going to be asked of a model, at most."""
 
@@ -149,7 +149,13 @@ def plan_questions(
     named = sum(i.questions or 0 for i in items if not i.what.endswith(" of each method"))
     total = named + len(explainers) * _shared(tests, lengths) + len(ceilings) * _shared(tests, some)
     return AuditPlan(
-        data, tuple(explainers), tuple(metrics), bool(again), tuple(items), total, len(data)
+        data=data,
+        explainers=tuple(explainers),
+        metrics=tuple(metrics),
+        second_draw=bool(again),
+        items=tuple(items),
+        total=total,
+        of=len(data),
     )
 
 
@@ -253,7 +259,7 @@ def _in_proportion(data: Dataset, seed: int) -> list[list[int]]:
 
 def _sum(one: Explainer | Metric, lengths: Counter[int]) -> int | None:
     each = {n: one.n_questions(n) if n else 0 for n in lengths}
-    if any(asked is None for asked in each.values()):
+    if any(questions is None for questions in each.values()):
         return None
     return sum(count * (each[n] or 0) for n, count in lengths.items())
 
@@ -275,7 +281,7 @@ def _of_ranking(metrics: Sequence[Metric], n: int) -> int:
     return others + sum(cut[-2:] not in ends for cut in cuts)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SuspectsPlan:
     """What a look for suspects asks, at most while no more than `top` leaders turn up."""
 
@@ -316,7 +322,14 @@ def planned_suspects(
         # the same questions serve all labels
         return plan_questions(texts, [explainer], (), second_draw=False).total
 
-    whole = SuspectsPlan(data, len(data), top, tried, cost(data) + 2 * top * tried, budget)
+    whole = SuspectsPlan(
+        data=data,
+        of=len(data),
+        top=top,
+        tried=tried,
+        total=cost(data) + 2 * top * tried,
+        budget=budget,
+    )
     if budget is None or whole.total <= budget:
         return whole
     fewer = max(LEAST_TEXTS, min(tried, budget // 4 // (2 * top)))
@@ -328,4 +341,11 @@ def planned_suspects(
             f"anything; {least} texts need up to {cost(few) + 2 * top * fewer:,}, all "
             f"{len(data):,} {whole.total:,}. Raise --budget, or lower --least or --top"
         )
-    return SuspectsPlan(some, len(data), top, fewer, cost(some) + 2 * top * fewer, budget)
+    return SuspectsPlan(
+        data=some,
+        of=len(data),
+        top=top,
+        tried=fewer,
+        total=cost(some) + 2 * top * fewer,
+        budget=budget,
+    )

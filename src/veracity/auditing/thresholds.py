@@ -55,16 +55,16 @@ def check_thresholds(
     bars: Sequence[Threshold], metrics: Sequence[str], profile: str = "recommended"
 ) -> None:
     """Bars that name a quantity of a metric, before hours are spent; an empty list means all."""
-    asked = _computed(metrics, profile)
+    computed = _computed(metrics, profile)
     names = {
         f"{name}.{quantity}"
-        for m in asked
+        for m in computed
         for name in (m.spec, m.plugin_name())
         for quantity in _quantities(m)
     }
     for bar in bars:
         name = f"{bar.metric}.{bar.quantity}"
-        metric = next((m for m in asked if bar.is_of(m)), None)
+        metric = next((m for m in computed if bar.is_of(m)), None)
         of_label = isinstance(metric, Accuracy) and "_of_" in bar.quantity
         if metric is None or (name not in names and not of_label):
             raise PluginError(f"no quantity {name} is computed: {nearest(name, names)}")

@@ -71,14 +71,14 @@ def fit_explainer(
     """The method, having learnt what it must; or a sentence that says what it needs."""
     if not explainer.learns or (explainer.ready and train is None):
         return explainer
-    lesson = training_sets({"": model}, train, seed=seed)[""]
-    return fitted(explainer, model, check_training_set(explainer, lesson))
+    training_set = training_sets({"": model}, train, seed=seed)[""]
+    return fitted(explainer, model, check_training_set(explainer, training_set))
 
 
-def fitted(explainer: Explainer, model: Classifier, lesson: Dataset) -> Explainer:
+def fitted(explainer: Explainer, model: Classifier, training_set: Dataset) -> Explainer:
     """The method with what it learnt; what goes wrong in somebody's own is called by its name."""
     with blamed_on(explainer):
-        return explainer.fitted(model, lesson)
+        return explainer.fitted(model, training_set)
 
 
 def training_sets(
@@ -94,13 +94,13 @@ def training_sets(
     return dict.fromkeys(models, part)
 
 
-def check_training_set(explainer: Explainer, lesson: TrainingSet) -> Dataset:
+def check_training_set(explainer: Explainer, training_set: TrainingSet) -> Dataset:
     """Training data, or a sentence that says how to give them."""
-    if isinstance(lesson, Dataset):
-        return lesson
+    if isinstance(training_set, Dataset):
+        return training_set
     raise DataError(
-        f"{explainer.spec} learns from training data, but {lesson}. Give them with --train DATA "
-        "(train=…)"
+        f"{explainer.spec} learns from training data, but {training_set}. Give them with --train "
+        "DATA (train=…)"
     )
 
 

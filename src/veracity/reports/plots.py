@@ -16,7 +16,7 @@ _Scale = Callable[[float], float]
 WIDTH, LEFT, RIGHT, TOP, ROW = 330, 146, 316, 8, 24
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Dot:
     """One method's mean and interval."""
 
@@ -30,7 +30,7 @@ class Dot:
     said: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Panel:
     """One quantity: a row per method, best on top."""
 
@@ -57,13 +57,13 @@ def panel(standing: Standing, baselines: Collection[str] = ()) -> Panel:
     chance = next((e for e in entries if e.method in baselines and not math.isnan(e.mean)), None)
     floor = TOP + ROW * len(entries)
     return Panel(
-        standing,
-        floor + 24,
-        floor,
-        tuple((x(t), f"{t:.10g}".replace("-", "−")) for t in marks),
-        x(chance.mean) if chance else None,
-        dots,
-        "; ".join(dot.said for dot in dots),
+        standing=standing,
+        height=floor + 24,
+        floor=floor,
+        ticks=tuple((x(t), f"{t:.10g}".replace("-", "−")) for t in marks),
+        chance=x(chance.mean) if chance else None,
+        dots=dots,
+        description="; ".join(dot.said for dot in dots),
     )
 
 
@@ -75,14 +75,14 @@ def _dot(entry: Entry, y: float, x: _Scale, baselines: Collection[str]) -> Dot:
         said += f", {against_chance(entry)}"
     shown = math.isfinite(entry.mean)
     return Dot(
-        entry.method,
-        shortened(entry.method, 20),
-        _kind(entry, baselines),
-        y,
-        x(entry.mean) if shown else None,
-        x(entry.low) if shown and math.isfinite(entry.low) else 0.0,
-        x(entry.high) if shown and math.isfinite(entry.high) else 0.0,
-        said,
+        method=entry.method,
+        label=shortened(entry.method, 20),
+        kind=_kind(entry, baselines),
+        y=y,
+        x=x(entry.mean) if shown else None,
+        low=x(entry.low) if shown and math.isfinite(entry.low) else 0.0,
+        high=x(entry.high) if shown and math.isfinite(entry.high) else 0.0,
+        said=said,
     )
 
 
@@ -136,7 +136,7 @@ class Point:
     said: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Rise:
     """How often one method shows each cue, from weak cues to strong ones."""
 
@@ -187,12 +187,12 @@ def rise(profile: MethodProfile, cells: Sequence[CueResult], titles: Mapping[str
 
     mean = averaged(lambda c: c.sights[profile.method].share, "mean")
     return Rise(
-        profile.method,
-        profile.baseline,
-        tuple((x(s), percent(s)) for s in strengths),
-        tuple((y(v), percent(v)) for v in (0.0, 0.5, 1.0)),
-        lines,
-        mean,
-        averaged(lambda c: c.chance, "chance"),
-        "; ".join(p.said for _, points in lines for p in points),
+        method=profile.method,
+        baseline=profile.baseline,
+        x_ticks=tuple((x(s), percent(s)) for s in strengths),
+        y_ticks=tuple((y(v), percent(v)) for v in (0.0, 0.5, 1.0)),
+        cues=lines,
+        mean=mean,
+        chance=averaged(lambda c: c.chance, "chance"),
+        description="; ".join(p.said for _, points in lines for p in points),
     )

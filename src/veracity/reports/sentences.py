@@ -28,7 +28,7 @@ _PIECE = 2000  # characters of one word or gap: no real one is longer
 _LARGEST = 0.2  # no sentence takes more than this share of the room
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Sentence:
     """One text with one model's answer and every method's scores."""
 
@@ -77,13 +77,15 @@ def _of_model(run: Run, model: str, examples: Sequence[Example]) -> Explained:
     answers = run.predictions(model)
     sentences = tuple(
         Sentence(
-            model,
-            example,
-            answers.get(example.id),
-            next(found[example.id].target for found in stored.values() if example.id in found),
-            agreed.by_example[example.id],
-            {m: rows[example.id] for m, rows in scores.items() if example.id in rows},
-            {
+            model=model,
+            example=example,
+            probabilities=answers.get(example.id),
+            target=next(
+                found[example.id].target for found in stored.values() if example.id in found
+            ),
+            agreement=agreed.by_example[example.id],
+            scores={m: rows[example.id] for m, rows in scores.items() if example.id in rows},
+            ngrams={
                 m: one.fragments
                 for m, found in stored.items()
                 if (one := found.get(example.id)) is not None

@@ -214,7 +214,7 @@ def _effect(run: Run, found: Sequence[Standing], method: str) -> str:
     each way of hiding by which it differs."""
     if _target(run):  # hiding words for another label is not meant to change the answer
         return ""
-    told: list[str] = []
+    changes: list[str] = []
     shown: set[str] = set()
     first, many = FIRST, ""
     for s in found:
@@ -232,11 +232,11 @@ def _effect(run: Run, found: Sequence[Standing], method: str) -> str:
                 f"on {s.searched} texts searched: the best {first} found {percent(s.ceiling)}, "
                 f"{method}'s {percent(entry.on_searched)}"
             )
-        told.append(f"{percent(entry.mean)} of the answers ({'; '.join(beside)})")
-    if not told:
+        changes.append(f"{percent(entry.mean)} of the answers ({'; '.join(beside)})")
+    if not changes:
         return ""
     words = f"{first} words" if first > 1 else "word"
-    return f"Of {many}, hiding the {words} that {method} marks changes {listed(told)}."
+    return f"Of {many}, hiding the {words} that {method} marks changes {listed(changes)}."
 
 
 def _by_answer(run: Run, found: Sequence[Standing], state: Health, method: str) -> str:
@@ -249,15 +249,15 @@ def _by_answer(run: Run, found: Sequence[Standing], state: Health, method: str) 
     counts: dict[str, list[float]] = {}
     for example, value in run.column(test.metric, CHANGED, state.model).of(method).items():
         counts.setdefault(run.labels[int(np.argmax(answers[example]))], []).append(value)
-    told = [f"{name} {sum(v):.0f} of {len(v)}" for name, v in sorted(counts.items())]
-    return f" By answer (words {test.where}): {', '.join(told)}."
+    counted = [f"{name} {sum(v):.0f} of {len(v)}" for name, v in sorted(counts.items())]
+    return f" By answer (words {test.where}): {', '.join(counted)}."
 
 
 def _cost_sentence(method: str, cost: Cost) -> str:
     seconds, questions = cost.seconds / cost.examples, cost.questions / cost.examples
     took = f"{seconds:.1f} s" if seconds >= 1 else f"{1000 * seconds:.3g} ms"
-    asked = f" and {questions:,.0f} questions to the model" if questions >= 1 else ""
-    return f"{method} costs {took}{asked} a text."
+    answers = f" and {questions:,.0f} questions to the model" if questions >= 1 else ""
+    return f"{method} costs {took}{answers} a text."
 
 
 def _cheaper(found: Sequence[Standing], method: str, model: str, costs: Costs) -> list[str]:
@@ -273,13 +273,13 @@ def _cheaper(found: Sequence[Standing], method: str, model: str, costs: Costs) -
         if cost is None:
             continue
         least = least_gain(tests, other, method)
-        asked = cost.questions / cost.examples
-        if least >= NEARLY and asked * MUCH_CHEAPER <= dear.questions / dear.examples:
-            nearly.append((asked, other, least))
+        questions = cost.questions / cost.examples
+        if least >= NEARLY and questions * MUCH_CHEAPER <= dear.questions / dear.examples:
+            nearly.append((questions, other, least))
     return [
-        f"{other} does nearly as well at {asked:,.0f} questions a text: in every test of "
+        f"{other} does nearly as well at {questions:,.0f} questions a text: in every test of "
         f"faithfulness it gains at least {percent(least)} of what {method} gains over chance."
-        for asked, other, least in sorted(nearly)[:1]
+        for questions, other, least in sorted(nearly)[:1]
     ]
 
 

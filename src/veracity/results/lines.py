@@ -15,10 +15,10 @@ from ..core.files import written_whole
 class ResumableLines:
     """A file in the making: what is in it survives a kill, and the same work goes on from there."""
 
-    def __init__(self, path: Path, asked: Mapping[str, Any]) -> None:
+    def __init__(self, path: Path, config: Mapping[str, Any]) -> None:
         self.path = path
         self.part = path.with_name(f"{path.name}.part")
-        self.header = _encoded({"asked": asked})
+        self.header = _encoded({"asked": config})
         self.done: dict[int, tuple[int, int]] = {}
         """By place: where in the part its line stands, and how long it is."""
 

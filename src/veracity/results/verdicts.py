@@ -227,8 +227,8 @@ def _ahead(s: Standing) -> str:
 
 def with_questions(method: str, model: str, costs: Costs) -> str:
     """A method with what it asks, which is what its score was bought for."""
-    asked = questions_per_text(method, model, costs)
-    return f"{method} at {asked:,.0f} questions a text" if asked >= 2 else method
+    questions = questions_per_text(method, model, costs)
+    return f"{method} at {questions:,.0f} questions a text" if questions >= 2 else method
 
 
 def questions_per_text(method: str, model: str, costs: Costs) -> float:
