@@ -206,6 +206,6 @@ def test_bars_begin_at_zero_above_their_names() -> None:
     floor = drawn.y_ticks[0][0]
     assert first[1] + first[3] == pytest.approx(floor) == second[1] + second[3]
     assert second[3] / first[3] == pytest.approx(4 / 3, abs=0.02)
-    assert drawn.series[0].marks[1].said == "WGA: all, 0.400"
+    assert drawn.series[0].marks[1].label == "WGA: all, 0.400"
     page = build_findings(Findings("idc", "t", "l", {}, figures=(plot,)))
     assert page.count('class="column"') == 3  # one more in the key

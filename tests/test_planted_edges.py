@@ -20,7 +20,8 @@ from veracity.core.inputs import FloatArray, Text
 from veracity.core.metrics import Case
 from veracity.data.loading import load_data
 from veracity.metrics import metrics
-from veracity.recipes.papers._planted_text_findings import PlantedModel, PlantedTextReader
+from veracity.recipes.papers._planted_text_findings import PlantedTextReader
+from veracity.recipes.papers._planted_text_models import PlantedModel
 from veracity.recipes.papers.planted_text import PlantedText
 from veracity.results.guarantees import planted_facts, reliance, shapley_range
 from veracity.results.statistics import wilson

@@ -211,7 +211,7 @@ def judged(reliance: Reliance) -> tuple[Status, str]:
 # ---- what it says ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Detection:
     """How often one method shows one cue among its top words."""
 
@@ -227,7 +227,7 @@ class Detection:
     """best, tied with the best, or nothing."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CueResult:
     """One cue at one strength, and what every method showed of it."""
 
@@ -265,7 +265,7 @@ class MassShare:
         return self.low > 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MethodProfile:
     """One method over all cues."""
 
@@ -289,7 +289,7 @@ class MethodProfile:
     questions: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DryRunFindings:
     """Everything that a dry run says, methods by their worst case."""
 
@@ -321,7 +321,7 @@ def findings(dry: DryRun) -> DryRunFindings:
     )
     methods = list(dict.fromkeys(m for run in runs.values() for m in run.explainers))
     if not methods:
-        return DryRunFindings((), left_out, (), 0, 0)
+        return DryRunFindings(cells=(), left_out=left_out, profiles=(), seeds=0, comparisons=0)
     tables = {t.name: _read(runs[t.name], methods) for t in scored}
     by_key = {key: [t for t in scored if t.key == key] for key in keys}
     by_key = {key: trials for key, trials in by_key.items() if trials}
@@ -348,9 +348,14 @@ def findings(dry: DryRun) -> DryRunFindings:
     seeds = len({t.seed for t in scored})
     corrected = standings[""].comparisons
     return DryRunFindings(
-        cells, left_out, tuple(profiles), seeds, pairs * len(standings), len(scored),
-        texts_needed(corrected),
-    )  # fmt: skip
+        cells=cells,
+        left_out=left_out,
+        profiles=tuple(profiles),
+        seeds=seeds,
+        comparisons=pairs * len(standings),
+        trainings=len(scored),
+        needed=texts_needed(corrected),
+    )
 
 
 _QUANTITIES = {
@@ -444,15 +449,15 @@ def _cell(
         low, high = map(float, bounds[i])
         entry = entries[method]
         sights[method] = Detection(
-            method,
-            float(np.nanmean(values)),
-            low,
-            high,
-            sees(low, high, float(bounds[-1, 0]), float(bounds[-1, 1])),
-            int((~np.isnan(values)).sum()),
-            _mean([t["first"][:, i] for t in tables]),
-            _mean([t["rank"][:, i] for t in tables]),
-            "best" if entry.is_best else "tied" if entry.tied_with_best else "",
+            method=method,
+            share=float(np.nanmean(values)),
+            low=low,
+            high=high,
+            sees=sees(low, high, float(bounds[-1, 0]), float(bounds[-1, 1])),
+            n=int((~np.isnan(values)).sum()),
+            first=_mean([t["first"][:, i] for t in tables]),
+            rank=_mean([t["rank"][:, i] for t in tables]),
+            standing="best" if entry.is_best else "tied" if entry.tied_with_best else "",
         )
     looking = [i for i, method in enumerate(methods) if method not in baselines]
     marks = np.concatenate([t["mark"][:, 0] for t in tables])
@@ -462,13 +467,14 @@ def _cell(
         if looking
     }
     return CueResult(
-        *key,
-        tuple(trials),
-        chance,
-        float(bounds[-1, 0]),
-        float(bounds[-1, 1]),
-        sights,
-        by_mark,
+        cue=key[0],
+        strength=key[1],
+        trials=tuple(trials),
+        chance=chance,
+        chance_low=float(bounds[-1, 0]),
+        chance_high=float(bounds[-1, 1]),
+        sights=sights,
+        by_mark=by_mark,
     )
 
 
@@ -501,24 +507,24 @@ def _profile(
         return _mean([t[name][:, place] for t in tables])
 
     return MethodProfile(
-        method,
-        baseline,
-        min(shares),
-        float(np.mean(shares)),
-        where("exposes"),
-        where("unclear"),
-        where("hides"),
-        mean("first"),
-        mean("rank"),
-        _against_share(tables, "planted", place),
-        _against_share(tables, "decoys", place) if not math.isnan(mean("decoys")) else None,
-        mean("precision"),
-        mean("recall"),
-        mean("misleading"),
-        entry.tied_with_best,
-        entry.is_best,
-        sum(c.seconds for c in mine) / explained,
-        sum(c.questions for c in mine) / explained,
+        method=method,
+        baseline=baseline,
+        worst=min(shares),
+        mean=float(np.mean(shares)),
+        exposes=where("exposes"),
+        unclear=where("unclear"),
+        hides=where("hides"),
+        first=mean("first"),
+        rank=mean("rank"),
+        planted=_against_share(tables, "planted", place),
+        decoys=_against_share(tables, "decoys", place) if not math.isnan(mean("decoys")) else None,
+        precision=mean("precision"),
+        recall=mean("recall"),
+        misleading=mean("misleading"),
+        tied_with_best=entry.tied_with_best,
+        is_best=entry.is_best,
+        seconds=sum(c.seconds for c in mine) / explained,
+        questions=sum(c.questions for c in mine) / explained,
     )
 
 

@@ -16,7 +16,6 @@ from ..core.progress import Progress
 from ..data.loading import load_data
 from ..data.splits import Splits, sampled, split
 from ..experiments.training import trained_once
-from ..models.architectures import architectures
 
 METHODS = (
     "random_scores",
@@ -78,7 +77,7 @@ def _trained(
         "reading": DataConfig(data.name).recorded(),
     }
     return trained_once(
-        architectures.make(spec),
+        spec,
         parts,
         folder,
         data=about,

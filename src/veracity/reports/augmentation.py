@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..experiments.augmentation_record import Augmentation, Rate
-from ..results.findings import Cell, Figure, Findings, Points, Table
+from ..results.declarations import beside
+from ..results.findings import Cell, Figure, Findings, Table
 from .findings import write_findings
 from .showing import exact_percent, number, printable
 
@@ -35,41 +36,32 @@ def write_augmentation(found: Augmentation, folder: Path) -> Path:
         ),
         "%",
     )
+    names = [gain.name for gain in found.gains]
+    bars = {
+        kind: {gain.name: _cell(getattr(gain, kind)) for gain in found.gains}
+        for kind in ("plain", "augmented")
+    }
     plot = Figure(
         "Right answers",
         "Bars with 95 % intervals over originals.",
         "tested on",
         "accuracy",
-        tuple(
-            Points(
-                name,
-                tuple(i + offset for i in range(len(found.gains))),
-                tuple(rate.accuracy for rate in rates),
-                low=tuple(rate.low for rate in rates),
-                high=tuple(rate.high for rate in rates),
-                bars=True,
-            )
-            for name, offset, rates in (
-                ("plain", -0.15, [gain.plain for gain in found.gains]),
-                ("augmented", 0.15, [gain.augmented for gain in found.gains]),
-            )
-        ),
-        tuple(gain.name for gain in found.gains),
+        tuple(beside(bars, names, gap=0.3, bars=True)),
+        tuple(names),
     )
-    asked = {
-        "trained": found.architecture,
-        "on": found.train,
-        "twins by": found.by,
-        "tested on": found.tested,
-        "pattern-made there by": found.tested_by,
-        "trainings of each kind": found.seeds,
-    }
     page = Findings(
-        "augment",
-        "Does training on pattern-made twins help, and against whom?",
-        _lead(found),
-        asked,
-        (table,),
+        recipe="augment",
+        title="Does training on pattern-made twins help, and against whom?",
+        lead=_lead(found),
+        config={
+            "trained": found.architecture,
+            "on": found.train,
+            "twins by": found.by,
+            "tested on": found.tested,
+            "pattern-made there by": found.tested_by,
+            "trainings of each kind": found.seeds,
+        },
+        tables=(table,),
         figures=(plot,),
         notes=tuple(f"{remark[0].upper()}{remark[1:]}." for remark in _remarks(found)),
     )
@@ -113,15 +105,15 @@ def print_augmentation(console: Console, found: Augmentation) -> None:
 
 
 def _remarks(found: Augmentation) -> list[str]:
-    said = []
+    remarks = []
     if found.left_out:
-        said.append(f"{found.left_out:,} pairs take no part: their original is of type multiple")
+        remarks.append(f"{found.left_out:,} pairs take no part: their original is of type multiple")
     if found.held_out:
-        said.append(f"{found.held_out:,} texts were kept from training: they are tested")
+        remarks.append(f"{found.held_out:,} texts were kept from training: they are tested")
     if found.seeds == 1:
-        said.append("one training of each kind: more of them (--seeds) tell what is luck")
+        remarks.append("one training of each kind: more of them (--seeds) tell what is luck")
     else:
         for gain in found.gains:
             each = ", ".join(f"{100 * d:+.1f}" for d in gain.by_seed).replace("-", "−")
-            said.append(f"{gain.name}: differences by training {each}")
-    return said
+            remarks.append(f"{gain.name}: differences by training {each}")
+    return remarks

@@ -31,7 +31,7 @@ class Mark:
     y: float
     low: float | None
     high: float | None
-    said: str
+    label: str
     bar: tuple[float, float, float, float] | None = None
     """Left, top, width and height where a bar stands for the point."""
 

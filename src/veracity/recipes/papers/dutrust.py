@@ -107,19 +107,19 @@ class DutrustRecipe(Recipe):
         sources = ", ".join(f"{n} ({s.train.name})" for n, s in experiment.parts.items())
         notes = ["texts", "tests", "models", "ranking", "left_out", "not_judged"]
         return Findings(
-            self.plugin_name(),
-            self.title,
-            f"{trained} model{'s' * (trained > 1)} trained on {sources}; tried on "
+            recipe=self.plugin_name(),
+            title=self.title,
+            lead=f"{trained} model{'s' * (trained > 1)} trained on {sources}; tried on "
             f"{', '.join(trials)}; scale {setup.scale}.",
-            {
+            config={
                 "scale": setup.scale,
                 "data": str(experiment.given or "packaged"),
                 "seed": setup.seed,
                 **{k: v for k, v in sizes.items() if k not in ("courses", "trials")},
             },
-            tuple(reader.tables()),
-            tuple(reader.claims()),
-            tuple(reader.figures()),
+            tables=tuple(reader.tables()),
+            claims=tuple(reader.claims()),
+            figures=tuple(reader.figures()),
             notes=tuple(
                 reader.declared.note(
                     name, words=sizes["words"], ratio=sizes["ratio"], missing=", ".join(missing)

@@ -146,10 +146,10 @@ class Idc(Recipe):
         )
         learnt = "training and validation texts" if self.validation else "training texts"
         return Findings(
-            self.plugin_name(),
-            self.title,
-            lead,
-            {
+            recipe=self.plugin_name(),
+            title=self.title,
+            lead=lead,
+            config={
                 "scale": setup.scale,
                 "reviews": experiment.source,
                 "people": self.people or "none",
@@ -159,9 +159,9 @@ class Idc(Recipe):
                 "seed": setup.seed,
                 **setup.sizes,
             },
-            tuple(reader.tables(setup.sizes["binaries"])),
-            tuple(reader.claims()),
-            tuple(reader.figures()),
+            tables=tuple(reader.tables(setup.sizes["binaries"])),
+            claims=tuple(reader.claims()),
+            figures=tuple(reader.figures()),
             notes=tuple(self._notes(reader.declared, setup.sizes)),
         )
 

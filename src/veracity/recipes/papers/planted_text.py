@@ -35,13 +35,8 @@ from ...models.architecture import Training
 from ...results.findings import Findings
 from ...results.guarantees import Reliance, reliance
 from ..recipe import Recipe, Setup
-from ._planted_text_findings import (
-    DATASET_NAMES,
-    GLOVE,
-    KINDS,
-    PlantedModel,
-    PlantedTextReader,
-)
+from ._planted_text_findings import PlantedTextReader
+from ._planted_text_models import DATASET_NAMES, GLOVE, KINDS, PlantedModel
 
 DATASETS = {"article": Swap(), "cn": Swap(part="first"), "nc": Swap(part="second")}
 assert DATASETS.keys() == DATASET_NAMES.keys()
