@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
@@ -23,7 +23,6 @@ def packed(network: nn.LSTM | nn.GRU, values: Tensor, present: Tensor) -> Tensor
 
 
 @pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU])
-@settings(deadline=None)
 @given(
     lengths=st.lists(st.integers(1, 9), min_size=1, max_size=6),
     spare=st.integers(0, 3),
