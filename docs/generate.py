@@ -239,6 +239,7 @@ FILES = {
     "scores/MODEL/METHOD/METRIC/": "one line per example and quantity",
     "second_draw/": "the same of methods that sample, drawn once more on part of the texts",
     "summaries.json": "figures over all texts that are no means: pooled counts, areas",
+    "standings.json": "which method leads where, kept until a score changes",
     "run.lock": "says that the folder is ours and of which kind, and keeps two writers apart",
     "report.html": "the report; `pairs.html` beside it where there are twins",
 }
