@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from filelock import FileLock
+from hypothesis import settings
 
 from veracity.core.examples import Dataset
 from veracity.core.inputs import FloatArray, Text
@@ -21,6 +22,10 @@ from veracity.data.words import read_text
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # threads of OpenMP do not survive a fork
+
+# on a busy machine the first call of a network takes longer than is allowed by default
+settings.register_profile("suite", deadline=None)
+settings.load_profile("suite")
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 

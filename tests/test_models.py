@@ -434,7 +434,7 @@ def test_feature_maps_lead_to_the_same_logits(settings: TextCnn, made: Splits) -
         embedded = model.embed(texts)
         maps = model.feature_maps(embedded)
         assert torch.equal(model.logits_of_maps(maps), model.logits(embedded))
-    assert [m.width for m in maps] == list(settings.widths)
+    assert [m.layout.width for m in maps] == list(settings.widths)
     assert all(
         m.layout.cell_per_feature == (settings.padding == "same" or m.layout.width == 1)
         for m in maps

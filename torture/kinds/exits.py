@@ -72,15 +72,14 @@ def predict(texts):
 """
 BUG = """
 import sys
-from veracity import cli
-from veracity.cli.main import listing
+from veracity.cli import main
 
 def broken(*_, **__):
     raise RuntimeError("a bug")
 
 sys.argv = ["veracity", "list", "explainers"]
-cli.app = broken
-cli.main()
+main.app = broken
+main.main()
 """
 
 

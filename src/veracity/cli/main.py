@@ -54,7 +54,10 @@ truths_app = typer.Typer(
     no_args_is_help=True,
 )
 list_app = typer.Typer(
-    help="What there is to choose from.", no_args_is_help=True, cls=listing.PluginGroup
+    help="What there is to choose from.",
+    epilog="A name tells more: veracity list lime.",
+    no_args_is_help=True,
+    cls=listing.PluginGroup,
 )
 
 for _verb in (
