@@ -57,6 +57,7 @@ def test_findings_of_earlier_versions_are_read(tmp_path: Path) -> None:
     some().write(tmp_path)
     path = tmp_path / "findings.json"
     content = json.loads(path.read_text("utf-8"))
+    assert content["asked"] == {"seed": 0, "texts": 12} and "config" not in content
     (claim,) = content["claims"]
     claim["verdict"] = "not confirmed"
     del claim["comparisons"]

@@ -195,8 +195,8 @@ class Findings:
 
     def write(self, folder: Path) -> Path:
         """The findings as JSON, all of them or none."""
-        content = asdict(self)
-        return write_json(folder / FILE, {**content, "asked": content.pop("config")})
+        content = {"asked" if k == "config" else k: v for k, v in asdict(self).items()}
+        return write_json(folder / FILE, content)
 
     @staticmethod
     def are_here(folder: Path) -> bool:
