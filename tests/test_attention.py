@@ -92,7 +92,7 @@ def test_default_sizes_are_those_of_the_specification(made: Splits) -> None:
 
 
 def literal_reading(part: AttentiveGru, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """The formulas of SPEC 1.5 for one sentence, or one text, alone."""
+    """The formulas of definitions 1.5 for one sentence, or one text, alone."""
     states = part.gru(rows.unsqueeze(0))[0][0]
     context = part.context.weight[0]
     scores = torch.stack([torch.tanh(part.keys(h)) @ context for h in states])

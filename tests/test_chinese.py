@@ -112,7 +112,7 @@ def test_ernie_pieces_stand_where_the_words_do(ernie: Any) -> None:
     pieces = ernie.tokenizer.convert_ids_to_tokens(ids)
     assert pieces == ["[CLS]", "酒", "店", "的", "the", "film", "##s", "[SEP]"]
     assert alignment.to_words(np.arange(8.0)).tolist() == [3.0, 3.0, 4.0, 11.0]
-    # a dataset's own words may cut across pieces: these share their score (SPEC 3.13)
+    # a dataset's own words may cut across pieces: these share their score (definitions 3.13)
     across = Text("films", ((0, 2), (2, 5)))
     _, alignment = ernie._pieces(across)
     assert alignment.to_words(np.array([9.0, 1.0, 4.0, 9.0])).tolist() == [0.5, 4.5]

@@ -274,7 +274,7 @@ def test_a_method_the_model_cannot_support_is_told(cnn: Any, bag: Any) -> None:
         veracity.explain(bag, "great", "gradient")
 
 
-# SPEC 0.8: what differs from the defaults, for the options that there are
+# definitions 0.8: what differs from the defaults, for the options that there are
 PROFILED = {
     ("lime", "paper"): {"kernel": "paper"},
     ("shap", "released"): {"background": 50},

@@ -107,7 +107,7 @@ def test_short_texts_have_no_ngrams(n: int) -> None:
 
 
 def literal_ngrams(scores: Sequence[int], m: int, sign: int) -> list[tuple[int, ...]]:
-    """SPEC 3.8 read aloud."""
+    """definitions 3.8 read aloud."""
     n = len(scores)
     spans = [tuple(range(s, s + w)) for w in (2, 3, 4) for s in range(n - w + 1)]
     value = {span: sign * sum(scores[i] for i in span) for span in spans}
@@ -231,7 +231,7 @@ def test_random_ngrams_fill_the_text_without_overlap(n: int, seed: int) -> None:
 def rejected_until_it_fits(
     n: int, widths: Sequence[int], rng: np.random.Generator
 ) -> Iterator[tuple[int, int]]:
-    """SPEC 3.1 read aloud: a width, a start, and again if it overlaps; never ends."""
+    """definitions 3.1 read aloud: a width, a start, and again if it overlaps; never ends."""
     taken: set[int] = set()
     while True:
         width = int(rng.choice(widths))

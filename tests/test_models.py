@@ -33,7 +33,7 @@ BUILT_IN = (
 
 
 def classifier_is_proposed_for_rules(name: str) -> bool:
-    """SPEC 1.1: `{C|L}[D][F]{W|G|E|B|sB}`; distilled, tree-based, or tuned contextual."""
+    """definitions 1.1: `{C|L}[D][F]{W|G|E|B|sB}`; distilled, tree-based, or tuned contextual."""
     rest = name[1:]
     distilled = rest.startswith("D")
     rest = rest.removeprefix("D")
@@ -151,7 +151,7 @@ def test_models_learn_made_reviews(name: str, made: Splits, request: Any) -> Non
     model = request.getfixturevalue(name)
     answers = probabilities(model, [e.input for e in made.test])
     accuracy = np.mean(answers.argmax(axis=1) == [e.label for e in made.test])
-    assert accuracy > 0.95  # SPEC 9.6 (1)
+    assert accuracy > 0.95  # definitions 9.6 (1)
 
 
 @pytest.mark.parametrize("name", ["cnn", "attention_lstm", "hierarchical"])

@@ -71,7 +71,7 @@ def test_texts_that_were_left_without_a_cue_count() -> None:
     found = metric.summary(rows)
     assert found["mass"] == pytest.approx(0.25) and found["pooled_share"] == pytest.approx(0.25)
     chosen = metrics.make("selection(ratio=0)")
-    # SPEC Ex 5.19 and a third text that has only a decoy, which is selected
+    # definitions Ex 5.19 and a third text that has only a decoy, which is selected
     texts = [
         case([1, 0, 0, 0, 0, 0, 1], [0, 3], [6]),
         case([0, 0, 1], [1]),

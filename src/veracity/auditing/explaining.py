@@ -24,7 +24,7 @@ from ..models.loading import load_model
 from .training_sets import fit_explainer
 
 Target = str | int
-"""`predicted`, `gold`, or a label's name or number (SPEC 0.3)."""
+"""`predicted`, `gold`, or a label's name or number (definitions 0.3)."""
 
 NOISE = 1e-7
 """Scores none of which is this share of the explained value are what its digits cannot tell."""

@@ -1,4 +1,4 @@
-"""Adversarial twins by patterns (SPEC 7.3): copies of texts, each beside its original."""
+"""Adversarial twins by patterns (definitions 7.3): copies of texts, each beside its original."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Attack(Change):
     """Sentiment types whose texts are rewritten; none named, all."""
 
     adv_type: ClassVar[str]
-    """Of the five types of SPEC 7.1 the one whose promise the pattern keeps."""
+    """Of the five types of definitions 7.1 the one whose promise the pattern keeps."""
     flips: ClassVar[bool] = False
     largest: ClassVar[Mapping[str, int]] = {"copies": 1000}
     """Whether the twin says the opposite."""

@@ -32,7 +32,7 @@ class Planting(Change):
     """Of how many examples a mark is put in at all."""
     table: tuple[tuple[float, ...], ...] = ()
     """Instead of strength and share: per label the probability of each mark, what is left to 1 is
-    the probability of none (SPEC 6.2)."""
+    the probability of none (definitions 6.2)."""
     decoys: tuple[str, ...] = ()
     """Marks that look alike and are drawn without regard to the label."""
     decoy_share: float = 0.5
@@ -60,7 +60,8 @@ class Planting(Change):
         self, text: Text, mark: str, taken: BoolArray, rng: np.random.Generator
     ) -> tuple[Edit, BoolArray]:
         """The text with the mark, keeping off words that are taken, and which of the new words are
-        its effective region, joint over all marks (SPEC 6.2); none if there is no place for it."""
+        its effective region, joint over all marks (definitions 6.2); none if there is no place for
+        it."""
 
     def mislead(
         self, text: Text, taken: BoolArray, rng: np.random.Generator

@@ -1,4 +1,4 @@
-"""Where a manipulation acts (SPEC 6.2)."""
+"""Where a manipulation acts (definitions 6.2)."""
 
 from __future__ import annotations
 

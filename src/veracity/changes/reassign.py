@@ -1,4 +1,4 @@
-"""Labels that the text no longer tells, or not for sure (SPEC 6.1)."""
+"""Labels that the text no longer tells, or not for sure (definitions 6.1)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Reassign(Change):
         return np.where(np.eye(n_labels, dtype=np.bool_), self.r, other)
 
     def bound(self, n_labels: int) -> float:
-        """p*: the accuracy that the text alone allows (SPEC 5.4)."""
+        """p*: the accuracy that the text alone allows (definitions 5.4)."""
         return float(self.probabilities(n_labels).max())
 
     def changed(self, data: Dataset, *, seed: int) -> Dataset:

@@ -1,4 +1,4 @@
-"""Words of a set that all become one of them (SPEC 6.3): by default articles."""
+"""Words of a set that all become one of them (definitions 6.3): by default articles."""
 
 from __future__ import annotations
 

@@ -16,14 +16,14 @@ Unit = Literal["word", "ngram"]
 Kind = Literal["evidence", "counter"]
 
 WIDTHS = (2, 3, 4)
-"""How many words an n-gram may have (SPEC 3.8)."""
+"""How many words an n-gram may have (definitions 3.8)."""
 
 RESOLUTION = 1e-6
 """Scores that differ by less than this share of the largest are ties: rounding, not meaning."""
 
 
 def ranking(scores: FloatArray, by: Order = "signed") -> IntArray:
-    """Positions from most to least important; ties go to the earlier position (SPEC 0.4)."""
+    """Positions from most to least important; ties go to the earlier position (definitions 0.4)."""
     return np.argsort(-levels(scores, by), kind="stable")
 
 
@@ -47,7 +47,7 @@ def _in_steps(values: FloatArray, largest: float) -> FloatArray:
 
 
 def count_from_ratio(ratio: float, n: int, how: Literal["ceil", "floor", "round"] = "ceil") -> int:
-    """How many of n features a ratio selects: at least one, at most all (SPEC 0.5)."""
+    """How many of n features a ratio selects: at least one, at most all (definitions 0.5)."""
     if n == 0:
         return 0
     exact = ratio * n
@@ -103,7 +103,7 @@ def distinct_words(owner: IntArray, coefficients: FloatArray) -> tuple[Fragment,
 
 @dataclass(frozen=True)
 class Attribution(Generic[In]):
-    """How much each feature of an input speaks for one label (SPEC 0.2, 0.3).
+    """How much each feature of an input speaks for one label (definitions 0.2, 0.3).
 
     `output_value` is what the scores share out and `base_value` where that starts, in the method's
     own unit: a probability or its log-odds where words are hidden, a logit for gradients; NaN for
@@ -135,7 +135,7 @@ class Attribution(Generic[In]):
         return chosen
 
     def evidence(self, m: int, unit: Unit | None = None, any_sign: bool = False) -> list[Fragment]:
-        """At most m pieces that support the target, the strongest first (SPEC 3.8).
+        """At most m pieces that support the target, the strongest first (definitions 3.8).
 
         Those that the method gave itself, in its order; of another unit, or where it gave none,
         words or n-grams by their scores, and only positive ones unless any sign will do.

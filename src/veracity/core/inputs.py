@@ -23,7 +23,7 @@ Span = tuple[int, int]
 
 
 class Hiding(StrEnum):
-    """The three ways of taking a feature away (SPEC 0.7)."""
+    """The three ways of taking a feature away (definitions 0.7)."""
 
     DELETE = "delete"
     PAD = "pad"
@@ -176,7 +176,7 @@ class Text(Input):
         return np.array([places.setdefault(w, len(places)) for w in self.words], dtype=np.int64)
 
     def readable(self) -> Text:
-        """An unknown word where nothing is left (SPEC 0.7)."""
+        """An unknown word where nothing is left (definitions 0.7)."""
         return self if self.text.strip() else UNKNOWN
 
     def feature_names(self, positions: Sequence[int]) -> tuple[str, ...]:
@@ -226,7 +226,8 @@ In = TypeVar("In", bound=Input, default=Text, covariant=True)
 
 @dataclass(frozen=True)
 class Alignment:
-    """How a model's pieces share their scores among words (SPEC 3.13); totals are preserved."""
+    """How a model's pieces share their scores among words (definitions 3.13); totals are
+    preserved."""
 
     piece: IntArray
     word: IntArray

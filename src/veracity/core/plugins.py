@@ -38,7 +38,7 @@ PLUGIN_FOLDERS = "VERACITY_PLUGINS"
 
 Profiles = Mapping[str, Mapping[str, Any]]
 PROFILES = ("recommended", "paper", "released")
-"""Sets of settings (SPEC 0.8): the defaults, what the papers print, what their code does."""
+"""Sets of settings (definitions 0.8): the defaults, what the papers print, what their code does."""
 
 
 class Plugin:

@@ -1,4 +1,4 @@
-"""What the fields of one row may hold, in the record schema of SPEC 7.1."""
+"""What the fields of one row may hold, in the record schema of definitions 7.1."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FACTS: Mapping[str, tuple[str, ...]] = {
 """Fields that become facts, and their values where the schema fixes them."""
 
 RATINGS: Mapping[str, int] = {"sufficient": 3, "understandable": 4, "compact": 4}
-"""What people rate a rationale by, and the best rating; the worst is 1 (SPEC 7.2)."""
+"""What people rate a rationale by, and the best rating; the worst is 1 (definitions 7.2)."""
 
 
 @contextmanager

@@ -21,7 +21,8 @@ WRITTEN = (".jsonl", ".ndjson")
 
 
 class Format(Plugin, ABC):
-    """Rows into the record schema of SPEC 7.1; checking them is the schema's business alone."""
+    """Rows into the record schema of definitions 7.1; checking them is the schema's business
+    alone."""
 
     fields: ClassVar[frozenset[str]]
     """Columns that, found together, tell this layout from others."""

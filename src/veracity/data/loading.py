@@ -152,7 +152,7 @@ def _content(example: Example, labels: tuple[str, ...]) -> dict[str, Any]:
 
 
 def describe(dataset: Dataset) -> dict[str, Any]:
-    """What a reader wants to know before trusting a dataset (SPEC 7.2)."""
+    """What a reader wants to know before trusting a dataset (definitions 7.2)."""
     lengths = np.array([example.input.n_features for example in dataset])
     texts = Counter(normalised(example.input.text) for example in dataset)
     quantiles = np.quantile(lengths, (0.25, 0.5, 0.75, 0.95)) if len(lengths) else np.zeros(4)
@@ -283,7 +283,7 @@ def _language_warnings(found: Records) -> list[Fault]:
 
 
 def _truth_facts(dataset: Dataset, kind: str) -> dict[str, float]:
-    """How much one kind of truth marks; shares are averaged over sets, as in SPEC 7.2."""
+    """How much one kind of truth marks; shares are averaged over sets, as in definitions 7.2."""
     carriers = [example.truths[kind] for example in dataset if kind in example.truths]
     shares = [float(mask.mean()) for masks in carriers for mask in masks]
     return {

@@ -1,4 +1,5 @@
-"""Rows into examples and back, in the record schema of SPEC 7.1; what is wrong keeps its line."""
+"""Rows into examples and back, in the record schema of definitions 7.1; what is wrong keeps its
+line."""
 
 from __future__ import annotations
 

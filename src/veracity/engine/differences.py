@@ -1,4 +1,4 @@
-"""Differences from a reference, followed by the rescale rule (SPEC 3.7)."""
+"""Differences from a reference, followed by the rescale rule (definitions 3.7)."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from .propagation import (
 )
 
 SMALL = 1e-7
-"""Differences below this are none: the slope stands in for the quotient (SPEC 3.7)."""
+"""Differences below this are none: the slope stands in for the quotient (definitions 3.7)."""
 
 
 class Differences(Propagation):
-    """Multipliers that share the difference from a reference among the inputs (SPEC 3.7).
+    """Multipliers that share the difference from a reference among the inputs (definitions 3.7).
 
     The reference is run first and every answered call is remembered; the text then meets the same
     calls in the same order. So nothing need be known of how a model arranges its rows.
@@ -163,7 +163,8 @@ def _log_sinhc(t: Tensor) -> Tensor:
 def contributions(
     model: Differentiable, inputs: Sequence[Input], targets: Sequence[int]
 ) -> list[PathGradient]:
-    """Embeddings and their multipliers, against a reference whose words are zero (SPEC 3.7)."""
+    """Embeddings and their multipliers, against a reference whose words are zero
+    (definitions 3.7)."""
 
     def one_batch(embedded: Embedded, wanted: Sequence[int]) -> tuple[Tensor, list[Tensor]]:
         rules = Differences()

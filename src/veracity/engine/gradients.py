@@ -76,7 +76,7 @@ def path_gradients(
     Points and weights are the same for all texts, or have a row for each. Points without weight
     are only read for their output. The baseline has zero embeddings for all words and keeps
     special pieces as they are, so that what separates it from the text is the words alone
-    (SPEC 3.4).
+    (definitions 3.4).
     """
     if not inputs:
         return []
@@ -241,7 +241,8 @@ def _runs(kind: NDArray[np.bool_], longest: int) -> Iterator[list[int]]:
 
 
 def without_features(embedded: Embedded) -> Tensor:
-    """The baseline: zero embeddings for features, special pieces as they are (SPEC 3.4, 3.7)."""
+    """The baseline: zero embeddings for features, special pieces as they are (definitions 3.4,
+    3.7)."""
     import torch
 
     values = embedded.values.detach()
@@ -294,7 +295,7 @@ def noisy_gradients(
     absolute: bool,
     output: Output = "logit",
 ) -> list[PathGradient]:
-    """Mean gradients over copies of each input, its features moved at random (SPEC 3.5)."""
+    """Mean gradients over copies of each input, its features moved at random (definitions 3.5)."""
     import torch
 
     def follow(batch: list[int], embedded: Embedded) -> tuple[list[PathGradient], Tensor]:

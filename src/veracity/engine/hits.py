@@ -62,7 +62,7 @@ class MapGradient:
 def filter_hits(
     model: Convolutional, inputs: Sequence[Input], targets: Sequence[int] | None = None
 ) -> list[Hits]:
-    """What every filter chose in every text; ties go to the first row (SPEC 1.2)."""
+    """What every filter chose in every text; ties go to the first row (definitions 1.2)."""
     import torch
 
     from .ties import first_best

@@ -1,4 +1,4 @@
-"""Following an answer back to the words by rules other than the gradient (SPEC 3.6, 3.7).
+"""Following an answer back to the words by rules other than the gradient (definitions 3.6, 3.7).
 
 The model is run as it is. While it runs, each function it calls is answered with the function's own
 value and with a backward pass that follows a rule, so that an ordinary gradient at the embeddings

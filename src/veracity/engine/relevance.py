@@ -1,4 +1,4 @@
-"""Relevance, shared out layer by layer (SPEC 3.6)."""
+"""Relevance, shared out layer by layer (definitions 3.6)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Rule = Literal["epsilon", "gamma", "z_plus"]
 
 @dataclass(frozen=True)
 class LayerRule:
-    """How a linear layer shares relevance among its inputs (SPEC 3.6)."""
+    """How a linear layer shares relevance among its inputs (definitions 3.6)."""
 
     kind: Rule = "epsilon"
     epsilon: float = 1e-7

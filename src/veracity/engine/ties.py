@@ -1,4 +1,4 @@
-"""Which of several equal values wins: the first, whatever rounding says (SPEC 1.2)."""
+"""Which of several equal values wins: the first, whatever rounding says (definitions 1.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does training on pattern-made twins help, and against whom? (SPEC 7.3)"""
+"""Does training on pattern-made twins help, and against whom? (definitions 7.3)"""
 
 from __future__ import annotations
 

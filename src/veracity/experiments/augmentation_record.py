@@ -1,4 +1,4 @@
-"""What training on pattern-made twins changes, and on which texts (SPEC 7.3)."""
+"""What training on pattern-made twins changes, and on which texts (definitions 7.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The weights by which a model averages its words (SPEC 3.12)."""
+"""The weights by which a model averages its words (definitions 3.12)."""
 
 from __future__ import annotations
 

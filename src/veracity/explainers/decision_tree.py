@@ -1,4 +1,4 @@
-"""Trees that imitate the model on the matches of its filters (SPEC 3.11)."""
+"""Trees that imitate the model on the matches of its filters (definitions 3.11)."""
 
 from __future__ import annotations
 

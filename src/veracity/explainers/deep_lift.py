@@ -1,4 +1,4 @@
-"""Differences from a reference, shared out layer by layer (SPEC 3.7)."""
+"""Differences from a reference, shared out layer by layer (definitions 3.7)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class DeepLift(GradientExplainer):
         )
 
     def warn(self, found: Sequence[Attribution[Input]]) -> None:
-        """Says when a model has parts that no rule covers (SPEC 3.7)."""
+        """Says when a model has parts that no rule covers (definitions 3.7)."""
         wide = sum(
             not a.notes["gap"] <= WIDE_GAP * max(1.0, abs(a.output_value - a.base_value))
             for a in found

@@ -1,4 +1,4 @@
-"""Where the filters that raise the answer are active (SPEC 3.9)."""
+"""Where the filters that raise the answer are active (definitions 3.9)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class GradCam(Explainer):
 
     takes: ClassVar[tuple[str, ...]] = ANY_KIND
     needs: ClassVar[type] = Convolutional
-    # what fits the Grad-CAM of IDC's table (SPEC D.2)
+    # what fits the Grad-CAM of IDC's table (definitions D.2)
     profiles: ClassVar[Profiles] = {"paper": {"at": "embedding"}}
 
     at: Literal["maps", "embedding"] = "maps"

@@ -1,4 +1,4 @@
-"""The n-grams whose filters move the answer most (SPEC 3.10)."""
+"""The n-grams whose filters move the answer most (definitions 3.10)."""
 
 from __future__ import annotations
 

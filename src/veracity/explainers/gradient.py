@@ -1,4 +1,4 @@
-"""How sensitive the answer is to each word (SPEC 3.5)."""
+"""How sensitive the answer is to each word (definitions 3.5)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ._gradients import GradientExplainer
 class Gradient(GradientExplainer):
     """The size of the gradient at each word's embedding; unsigned."""
 
-    # what fits the saliency of IDC's table best (SPEC D.2)
+    # what fits the saliency of IDC's table best (definitions D.2)
     profiles: ClassVar[Profiles] = {"paper": {"times_input": True}}
 
     norm: Norm = "l2"

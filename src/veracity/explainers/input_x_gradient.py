@@ -1,4 +1,4 @@
-"""The gradient times what it is taken at (SPEC 3.5)."""
+"""The gradient times what it is taken at (definitions 3.5)."""
 
 from __future__ import annotations
 

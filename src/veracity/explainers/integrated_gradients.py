@@ -1,4 +1,4 @@
-"""Gradients added up on the way from nothing to the text (SPEC 3.4)."""
+"""Gradients added up on the way from nothing to the text (definitions 3.4)."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class IntegratedGradients(GradientExplainer):
         return [found[i] for i in range(len(inputs))]
 
     def warn(self, found: Sequence[Attribution[Input]]) -> None:
-        """Says when the sum misses what it should add up to (SPEC 3.4)."""
+        """Says when the sum misses what it should add up to (definitions 3.4)."""
         share, least = (WIDE_GAP, ROUNDING) if self.gap is None else (self.gap, DIGITS)
         wide = sum(
             a.notes["completeness_gap"] > max(least, share * abs(a.output_value - a.base_value))

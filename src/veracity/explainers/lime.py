@@ -1,4 +1,4 @@
-"""A weighted linear model of the answer around the text (SPEC 3.2)."""
+"""A weighted linear model of the answer around the text (definitions 3.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The answer handed back layer by layer (SPEC 3.6)."""
+"""The answer handed back layer by layer (definitions 3.6)."""
 
 from __future__ import annotations
 

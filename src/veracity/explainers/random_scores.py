@@ -1,4 +1,4 @@
-"""Scores drawn at random: what any method must beat (SPEC 3.1)."""
+"""Scores drawn at random: what any method must beat (definitions 3.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words that a model chose to read (SPEC 1.6)."""
+"""The words that a model chose to read (definitions 1.6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Shapley values: exact, by regression, by orderings, or through a smooth guess (SPEC 3.3)."""
+"""Shapley values: exact, by regression, by orderings, or through a smooth guess
+(definitions 3.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gradient averaged over noisy copies of the text (SPEC 3.5)."""
+"""The gradient averaged over noisy copies of the text (definitions 3.5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often the model is right (SPEC 5.1)."""
+"""How often the model is right (definitions 5.1)."""
 
 from __future__ import annotations
 

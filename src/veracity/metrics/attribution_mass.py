@@ -1,4 +1,4 @@
-"""How much of an explanation lies on the features known to matter (SPEC 5.2)."""
+"""How much of an explanation lies on the features known to matter (definitions 5.2)."""
 
 from __future__ import annotations
 

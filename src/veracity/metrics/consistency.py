@@ -1,4 +1,4 @@
-"""Does a small change of a text leave its explanation as it was? (SPEC 5.8)"""
+"""Does a small change of a text leave its explanation as it was? (definitions 5.8)"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens as words go one after the other, the most important first (SPEC 5.13)?"""
+"""What happens as words go one after the other, the most important first (definitions 5.13)?"""
 
 from __future__ import annotations
 

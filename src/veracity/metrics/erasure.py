@@ -1,4 +1,4 @@
-"""Does the explanation carry the decision? Keep it alone, take it away (SPEC 5.7)."""
+"""Does the explanation carry the decision? Keep it alone, take it away (definitions 5.7)."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Erasure(HidingMetric):
         ),
     }
 
-    # by size alone New_P comes out as printed (SPEC D.3)
+    # by size alone New_P comes out as printed (definitions D.3)
     profiles: ClassVar[Profiles] = {"paper": {"by": "abs"}}
 
     ratio: float = 0.29

@@ -1,4 +1,4 @@
-"""How well the chosen words match those known to matter (SPEC 5.3, 5.6)."""
+"""How well the chosen words match those known to matter (definitions 5.3, 5.6)."""
 
 from __future__ import annotations
 
@@ -81,7 +81,8 @@ def overlap(chosen: BoolArray, known: BoolArray) -> tuple[float, float, float]:
 def optimum(
     lengths: Sequence[int], known: Sequence[int], rate: float, level: Literal["dataset", "text"]
 ) -> tuple[float, float]:
-    """The best precision and recall within a selection rate, pooled or text by text (SPEC 5.3)."""
+    """The best precision and recall within a selection rate, pooled or text by text
+    (definitions 5.3)."""
     total = float(sum(known))
     if level == "dataset":
         budget = rate * sum(lengths)

@@ -1,4 +1,4 @@
-"""Does an explanation change little where the input changes little? (SPEC 5.11)"""
+"""Does an explanation change little where the input changes little? (definitions 5.11)"""
 
 from __future__ import annotations
 

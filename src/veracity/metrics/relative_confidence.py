@@ -1,4 +1,4 @@
-"""How sure a model stays when the words held to decide are taken away (SPEC 5.10)."""
+"""How sure a model stays when the words held to decide are taken away (definitions 5.10)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What a method selects of the words that were planted, and of those that mislead (SPEC 5.3)."""
+"""What a method selects of the words that were planted, and of those that mislead
+(definitions 5.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a method marks the words that a source of truth holds to decide (SPEC 5.9)."""
+"""Whether a method marks the words that a source of truth holds to decide (definitions 5.9)."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class RateControlled(Protocol):
 
 @dataclass(frozen=True)
 class Training:
-    """How a model is trained (SPEC 2.1)."""
+    """How a model is trained (definitions 2.1)."""
 
     epochs: int = 20
     batch_size: int = 50
@@ -102,7 +102,7 @@ def sigmoid_logits(z: Any) -> Any:
 
 
 def head(size: int, n_labels: int, sigmoid: bool) -> nn.Linear:
-    """The last layer: a unit per label, or a single one for two labels (SPEC 1.1)."""
+    """The last layer: a unit per label, or a single one for two labels (definitions 1.1)."""
     from torch import nn
 
     if sigmoid and n_labels != 2:

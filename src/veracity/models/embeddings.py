@@ -58,7 +58,7 @@ def embedding_table(
 
 def mean_norm(table: FloatArray) -> float:
     """How long the vectors of known words are on average; how long decides how soon a model
-    attends to words (SPEC D.1). table (rows, size)"""
+    attends to words (definitions D.1). table (rows, size)"""
     return float(np.linalg.norm(table[UNKNOWN_ID + 1 :], axis=1).mean())
 
 

@@ -115,7 +115,7 @@ class NeuralText(nn.Module):
         ids = torch.from_numpy(self._ids(text)).to(self.device)
         blank = self.embedding.weight[PAD_ID if how == Hiding.PAD else UNKNOWN_ID].detach()
         delete = how == Hiding.DELETE
-        # with nothing left to read, one unknown word is read (SPEC 0.7)
+        # with nothing left to read, one unknown word is read (definitions 0.7)
         empty = ~shown.any(axis=1) if delete else np.zeros(len(shown), dtype=np.bool_)
         found = np.zeros((len(shown), len(self.labels)))
         with torch.inference_mode(), evaluating(self):
@@ -228,7 +228,7 @@ class AttentiveText(NeuralText):
     attention_ways: ClassVar[tuple[str, ...]] = ("words",)
 
     def attention(self, inputs: Sequence[Text], way: str | None = None) -> list[FloatArray]:
-        """The weights of each text's words (SPEC 3.12)."""
+        """The weights of each text's words (definitions 3.12)."""
         chosen = attention_way(self, way)
         found: list[FloatArray] = [np.zeros(0)] * len(inputs)
         with torch.inference_mode(), evaluating(self):

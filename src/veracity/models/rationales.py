@@ -1,4 +1,5 @@
-"""Models that choose the words they read (SPEC 1.6, 2.3): a generator sets a gate per word, and a
+"""Models that choose the words they read (definitions 1.6, 2.3): a generator sets a gate per word,
+and a
 classifier of its own reads the words whose gate is open."""
 
 from __future__ import annotations

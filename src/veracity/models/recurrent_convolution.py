@@ -1,4 +1,5 @@
-"""The recurrent convolution of Lei et al. over bigrams (SPEC 1.6), and texts read side by side.
+"""The recurrent convolution of Lei et al. over bigrams (definitions 1.6), and texts read side by
+side.
 
 Words that are not read are not there: a recurrence that carries its state over them unchanged does
 what it would do if they were deleted. So only the words that are read are laid out, at each step

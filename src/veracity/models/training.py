@@ -36,7 +36,8 @@ _KEPT = rf"{_PARTS}|state\.json|snapshots\.json|run\.lock"
 """Names of files that a checkpoint holds: nothing else is ever removed."""
 
 NEAR_ENOUGH = 0.01
-"""A model reads few enough words if their share is within this of what it is to be (SPEC 2.1)."""
+"""A model reads few enough words if their share is within this of what it is to be
+(definitions 2.1)."""
 
 ROUNDING = 1e-9
 

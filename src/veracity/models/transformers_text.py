@@ -240,7 +240,7 @@ class MaskableTransformer(TransformerText):
         place = int(np.argmin(special)) if not special.all() else min(1, len(ids))
         if how == Hiding.PAD:
             rows = np.where(visible, ids, ABSENT)
-            # where no special piece is left to read, one unknown is (SPEC 0.7)
+            # where no special piece is left to read, one unknown is (definitions 0.7)
             rows[~visible.any(axis=1), place] = self.mask
             return list(rows)
         if how == Hiding.MASK:
@@ -354,7 +354,7 @@ class AttentiveTransformer(DifferentiableTransformer):
 
     def attention(self, inputs: Sequence[Text], way: str | None = None) -> list[FloatArray]:
         """Row of the piece that is classified, mean over heads; special pieces dropped, pieces of a
-        word summed, not renormalised (SPEC 3.12)."""
+        word summed, not renormalised (definitions 3.12)."""
         chosen = attention_way(self, way)
         found: list[FloatArray] = [np.zeros(0)] * len(inputs)
         pieces = [self._pieces(text) for text in inputs]

@@ -31,7 +31,7 @@ ATTACKS = {
     "lf": "rare synonyms",
     "csk": "needs common sense",
 }
-"""What the types of SPEC 7.1 say."""
+"""What the types of definitions 7.1 say."""
 
 MOST_PAIRS = 300
 """So many pairs are shown at most: those with one wrong answer come first."""

@@ -1,4 +1,4 @@
-"""What becomes of a model's answers as words go, the most important first (SPEC 5.13)."""
+"""What becomes of a model's answers as words go, the most important first (definitions 5.13)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model's accuracy says about what it must have used (SPEC 5.4, 5.5)."""
+"""What a model's accuracy says about what it must have used (definitions 5.4, 5.5)."""
 
 from __future__ import annotations
 

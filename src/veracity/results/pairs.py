@@ -1,4 +1,5 @@
-"""Texts beside their adversarial twins: what a model said and what a method marked (SPEC 7.4)."""
+"""Texts beside their adversarial twins: what a model said and what a method marked
+(definitions 7.4)."""
 
 from __future__ import annotations
 

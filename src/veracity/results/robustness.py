@@ -1,4 +1,4 @@
-"""How far a model that is right on texts is right on their adversarial twins (SPEC 7.3)."""
+"""How far a model that is right on texts is right on their adversarial twins (definitions 7.3)."""
 
 from __future__ import annotations
 

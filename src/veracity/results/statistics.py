@@ -1,4 +1,4 @@
-"""Saying "better": intervals, paired tests, correction for many looks (SPEC 8.4)."""
+"""Saying "better": intervals, paired tests, correction for many looks (definitions 8.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Original and adversarial texts by people (SPEC 7.2): what a machine can do between the sheets
+"""Original and adversarial texts by people (definitions 7.2): what a machine can do between the
+sheets
 that people fill in."""
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from .sheets import (
 
 TYPES, ADVERSARIAL = FACTS["sentiment_type"], FACTS["adv_type"]
 ACCEPTED = {"sufficient": 3, "understandable": 3, "compact": 4}
-"""The least rating of each kind that a rationale is accepted with (SPEC 7.2)."""
+"""The least rating of each kind that a rationale is accepted with (definitions 7.2)."""
 
 Polarities = Callable[[Sequence[Text]], Sequence[int]]
 """What a snippet classifier answers: a number per snippet, the same for the same polarity."""

@@ -28,7 +28,8 @@ Scores = Mapping[str, tuple[float, ...]]
 
 @dataclass(frozen=True)
 class Programme(Truth):
-    """What both programmes share; they differ in the words that they look at (SPEC 6.6, 6.7)."""
+    """What both programmes share; they differ in the words that they look at (definitions 6.6,
+    6.7)."""
 
     profiles: ClassVar[Profiles] = {"paper": {"size_term": False}}
 

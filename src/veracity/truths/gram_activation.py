@@ -1,4 +1,4 @@
-"""Words whose n-grams a convolution's filters answer to, by label (WGA, SPEC 6.5)."""
+"""Words whose n-grams a convolution's filters answer to, by label (WGA, definitions 6.5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The integer programme over the words that matter most to a model (SPEC 6.7)."""
+"""The integer programme over the words that matter most to a model (definitions 6.7)."""
 
 from __future__ import annotations
 

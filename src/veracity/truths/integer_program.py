@@ -1,4 +1,4 @@
-"""Words that tell the documents of one label from those of the others (SPEC 6.6)."""
+"""Words that tell the documents of one label from those of the others (definitions 6.6)."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ NEGATIVE = _listed(
 )
 ARTICLES = ("a", "an", "the")
 DOMINANT = {"but": "after", "yet": "after", "though": "before", "while": "before"}
-"""Which side of the keyword decides (SPEC 4.1)."""
+"""Which side of the keyword decides (definitions 4.1)."""
 
 _NOUNS = _listed(
     "film, movie, plot, story, script, cast, ending, opening, actor, director, soundtrack, scene, "
@@ -64,7 +64,8 @@ _CLAUSES = (
 
 @dataclass(frozen=True)
 class MadeReviews(Corpus):
-    """Template reviews with known deciding words, articles and A-but-B clauses (SPEC 9.6)."""
+    """Template reviews with known deciding words, articles and A-but-B clauses
+    (definitions 9.6)."""
 
     n: int = 2000
     """How many reviews are made."""

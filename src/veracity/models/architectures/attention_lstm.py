@@ -1,4 +1,4 @@
-"""A bidirectional LSTM that weighs its words (SPEC 1.4)."""
+"""A bidirectional LSTM that weighs its words (definitions 1.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The network of the human-grounded evaluations (SPEC 1.2)."""
+"""The network of the human-grounded evaluations (definitions 1.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words make sentences, sentences make the text, and both are weighed (SPEC 1.5)."""
+"""Words make sentences, sentences make the text, and both are weighed (definitions 1.5)."""
 
 from __future__ import annotations
 

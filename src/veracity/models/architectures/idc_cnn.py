@@ -1,4 +1,4 @@
-"""The network whose grams can be marked as important (SPEC 1.3)."""
+"""The network whose grams can be marked as important (definitions 1.3)."""
 
 from __future__ import annotations
 

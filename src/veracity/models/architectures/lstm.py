@@ -1,4 +1,4 @@
-"""One pass over the words, from left to right (SPEC 1.1)."""
+"""One pass over the words, from left to right (definitions 1.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Words chosen by gates that are often quite shut or quite open, and differentiable between (SPEC
+"""Words chosen by gates that are often quite shut or quite open, and differentiable between
+(definitions
 1.6, 2.3)."""
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class HardKuma:
 
     @property
     def mean(self) -> Tensor:
-        """b B(1 + 1/a, b): of the variable before it is stretched (SPEC B26)."""
+        """b B(1 + 1/a, b): of the variable before it is stretched (definitions B26)."""
         first = 1 + 1 / self.a
         log_beta = torch.lgamma(first) + torch.lgamma(self.b) - torch.lgamma(first + self.b)
         return self.b * log_beta.exp()

@@ -1,4 +1,4 @@
-"""Words chosen by chance, and taught by the answers they lead to (SPEC 1.6, 2.3)."""
+"""Words chosen by chance, and taught by the answers they lead to (definitions 1.6, 2.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convolution over words (SPEC 1.1 to 1.3)."""
+"""Convolution over words (definitions 1.1 to 1.3)."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ class ConvolutionNetwork(nn.Module):
             yield width, maps, torch.arange(maps.shape[2], device=maps.device) < last.unsqueeze(1)
 
     def around(self, width: int) -> tuple[int, int]:
-        """How many rows of zeros stand before and behind the text (SPEC 1.3)."""
+        """How many rows of zeros stand before and behind the text (definitions 1.3)."""
         return ((width - 1) // 2, width // 2) if self.same else (0, 0)
 
     # ---- what each filter found -------------------------------------------------------------

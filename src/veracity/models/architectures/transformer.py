@@ -1,4 +1,4 @@
-"""A pretrained encoder with a new head (SPEC 1.8)."""
+"""A pretrained encoder with a new head (definitions 1.8)."""
 
 from __future__ import annotations
 

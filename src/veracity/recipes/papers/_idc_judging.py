@@ -27,8 +27,8 @@ FIRST_FOUR = ("lrp", "deep_lift", "grad_cam", "integrated_gradients")
 FORMS = ("printed", "ratio", "bounded")
 FIGURES = ("kappa", "precision", "recall")
 MAIN, PAPER = "threshold", "paper"
-"""How scores become important words where nothing else is said (SPEC 5.9), and what fits the
-paper's figures: another way, and methods in profile `paper` (SPEC D.2)."""
+"""How scores become important words where nothing else is said (definitions 5.9), and what fits the
+paper's figures: another way, and methods in profile `paper` (definitions D.2)."""
 PAPER_BINARY = "above_sd"
 READINGS = {PAPER: "in profile paper", MAIN: "as recommended"}
 

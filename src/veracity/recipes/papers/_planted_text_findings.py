@@ -21,10 +21,10 @@ from ..recipe import Recipe, Setup
 from ._planted_text_models import DATASET_NAMES, GLOVE, KINDS, PlantedModel, length
 
 VECTORS = {"corpus": "vectors learnt from the reviews", "glove": "GloVe vectors"}
-"""The first are like the paper's, which were learnt from reviews of beer too (SPEC D.1)."""
+"""The first are like the paper's, which were learnt from reviews of beer too (definitions D.1)."""
 
 NEAR = 0.05
-"""So near to the optimum is as good as there (SPEC 9.5)."""
+"""So near to the optimum is as good as there (definitions 9.5)."""
 
 ASTRAY = 0.03
 """A model whose selection rate on test texts is further from its target was not trained to it."""

@@ -1,4 +1,5 @@
-"""Are models robust, and explanations faithful and plausible? (Wang et al. 2021; SPEC 9.3)"""
+"""Are models robust, and explanations faithful and plausible? (Wang et al. 2021;
+definitions 9.3)"""
 
 from __future__ import annotations
 

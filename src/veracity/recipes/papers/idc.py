@@ -1,5 +1,5 @@
 """Do methods mark the words that decide, by truths that nobody wrote down? (Khaleel et al. 2021;
-SPEC 9.4)"""
+definitions 9.4)"""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ STAND_IN = "rotten_tomatoes"
 TRUTHS = ("wga", "milp", "hybrid")
 REVIEWS, PEOPLE, STARS = "reviews", "people", "stars"
 ANY = "any"
-"""WGA whose words lead one other label, not all: as the paper's listing has it (SPEC B8)."""
+"""WGA whose words lead one other label, not all: as the paper's listing has it (definitions B8)."""
 STRONGEST = 20
 
 IdcStep = tuple[str, str, int]

@@ -1,4 +1,4 @@
-"""Do attention and rationales show what a model must use? (Zhou et al. 2022; SPEC 9.5)"""
+"""Do attention and rationales show what a model must use? (Zhou et al. 2022; definitions 9.5)"""
 
 from __future__ import annotations
 
