@@ -1,6 +1,5 @@
 """Words chosen by gates that are often quite shut or quite open, and differentiable between
-(definitions
-1.6, 2.3)."""
+(definitions 1.6, 2.3)."""
 
 from __future__ import annotations
 
