@@ -90,7 +90,7 @@ def test_without_jieba_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_importing_is_light_and_chinese_is_silent() -> None:
     code = (
-        "import sys, veracity.data.loading as d\n"
+        "import sys, veracity.data.loading, veracity.data.words as d\n"
         "assert not {'torch', 'pyarrow', 'jieba', 'pandas'} & set(sys.modules)\n"
         "assert d.read_text('很好').words"
     )

@@ -87,6 +87,8 @@ def from_json(kind: Any, value: Any, where: str = "it") -> Any:
         if value is None and type(None) in inner:
             return None
         options = [k for k in inner if k is not type(None)]
+        if type(value) in options:
+            return from_json(type(value), value, where)
         record = isinstance(value, dict)
         kind = next((k for k in options if dataclasses.is_dataclass(k) == record), options[0])
         return from_json(kind, value, where)
