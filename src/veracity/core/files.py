@@ -43,9 +43,11 @@ def check_file(path: Path) -> int:
 
 def read_bytes(path: Path, *, packed: bool = False) -> bytes:
     """All of a file, unpacked where it is `packed` by gzip, unless it is larger than we take."""
-    BYTES.check(check_file(path), path)
+    size = check_file(path)
+    BYTES.check(size, path)
     with gzip.open(path) if packed else path.open("rb") as file:
-        content = file.read(BYTES.value + 1)
+        # as much memory is set aside as is asked for
+        content = file.read(BYTES.value + 1 if packed else size + 1)
     if len(content) > BYTES.value:
         BYTES.check(len(content), path)
     return content
