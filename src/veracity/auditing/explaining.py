@@ -50,7 +50,9 @@ def explain(
     single = isinstance(texts, str) or hasattr(texts, "n_features")
     given = cast(Sequence[str | Input], [texts] if single else texts)
     inputs = [read_text(t, language) if isinstance(t, str) else t for t in given]
-    check_ability(explainer, loaded, inputs[0].kind if inputs else Text.kind)
+    kind = inputs[0].kind if inputs else Text.kind
+    explainer = explainer.for_kind(kind)
+    check_ability(explainer, loaded, kind)
     if not inputs:
         return []
     wanted = wanted_target(target, loaded.labels)

@@ -201,7 +201,7 @@ class AuditWork:
         every = [self.data.examples[i] for i in self.batches[job.batch]]
         if self._searches(job):
             # one step of a search asks about every word: longer texts would take hours
-            every = [e for e in every if e.input.n_features <= LONGEST_SEARCHED]
+            every = [e for e in every if e.input.n_units <= LONGEST_SEARCHED]
         in_part = job.second or self._searches(job)
         return [e for e in every if e.id in self.part] if in_part else every
 

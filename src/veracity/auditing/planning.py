@@ -123,9 +123,9 @@ def plan_questions(
     seed: int = 0,
 ) -> AuditPlan:
     """What all of this asks of one model."""
-    lengths = Counter(e.input.n_features for e in data)
+    lengths = Counter(e.input.n_units for e in data)
     part = part_of(data, PART, seed=seed)
-    some = Counter(e.input.n_features for e in data if e.id in part)
+    some = Counter(e.input.n_units for e in data if e.id in part)
     tests = [m for m in metrics if not m.of_model]
     items = [PlanItem("each text once", "answers", len(data), len(data))]
     items += [
@@ -213,7 +213,7 @@ def plan_within_budget(
 def _alike(questions: int, explainers: Sequence[Explainer], data: Dataset) -> int:
     """So many questions, or what the texts cost on average the method that needs most: no method
     is given more than another."""
-    lengths = Counter(e.input.n_features for e in data)
+    lengths = Counter(e.input.n_units for e in data)
     sums = [_sum(e.with_questions(questions), lengths) or 0 for e in explainers]
     return max(questions, *(-(-total // len(data)) for total in sums))
 
@@ -232,7 +232,7 @@ def _as_many(
     for group in _in_proportion(data, seed):
         needed = 0
         for i in group:
-            n = data.examples[i].input.n_features
+            n = data.examples[i].input.n_units
             if n not in cost:
                 one = data.select([i])
                 cost[n] = plan_questions(one, explainers, metrics, second_draw=False).total

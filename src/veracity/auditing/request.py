@@ -78,7 +78,9 @@ class AuditRequest:
         """Loads, chooses and plans; asks nothing."""
         models = named_models(self.model)
         data = fit_labels(load_data(self.data), models)
-        chosen = select_explainers(self.methods, profile=self.profile, questions=self.questions)
+        chosen = select_explainers(
+            self.methods, kind=data.kind, profile=self.profile, questions=self.questions
+        )
         training = sets_to_learn(chosen, models, self.train, seed=self.seed)
         explainers, skipped = usable_explainers(
             chosen, models, training, kind=data.kind, drop=self.methods == "all"
@@ -132,7 +134,7 @@ class AuditRequest:
             explainers,
             metrics,
             adjustable=adjustable_explainers(
-                self.methods, profile=self.profile, questions=self.questions
+                self.methods, kind=data.kind, profile=self.profile, questions=self.questions
             ),
             optional=optional_metrics(self.metrics, data, profile=self.profile),
             second_draw=self.extras,

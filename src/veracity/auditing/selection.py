@@ -40,11 +40,13 @@ def named_models(model: Any) -> dict[str, Classifier]:
 # ---- methods ----------------------------------------------------------------------------------
 
 
-def select_explainers(methods: Methods, *, profile: str, questions: int | None) -> list[Explainer]:
+def select_explainers(
+    methods: Methods, *, kind: str, profile: str, questions: int | None
+) -> list[Explainer]:
     """The methods that are named, or all that are tested."""
     everything = methods == "all"
     named = known_explainers.names() if everything else each_spec(methods)
-    made = [_explainer(spec, profile, questions) for spec in named]
+    made = [_explainer(spec, kind, profile, questions) for spec in named]
     chosen = list({e.spec: e for e in made if not (everything and e.ceiling)}.values())
     if not chosen:
         raise PluginError("expected at least one method, got none")
@@ -101,13 +103,16 @@ def must_learn(explainer: Explainer, train: Source | None) -> bool:
 
 
 def adjustable_explainers(
-    methods: Methods, *, profile: str, questions: int | None
+    methods: Methods, *, kind: str, profile: str, questions: int | None
 ) -> frozenset[str]:
     """The methods whose number of questions nobody chose."""
     if questions is not None:
         return frozenset()
     named = known_explainers.names() if methods == "all" else each_spec(methods)
-    given = {_explainer(spec, profile, None).spec: _explainer(spec, profile, 4) for spec in named}
+    given = {
+        _explainer(spec, kind, profile, None).spec: _explainer(spec, kind, profile, 4)
+        for spec in named
+    }
     return frozenset(usual for usual, other in given.items() if other.spec != usual)
 
 
@@ -136,9 +141,11 @@ def select_searches(
     return [e for e in (Search(hiding=how) for how in ways) if e.spec not in known]
 
 
-def _explainer(spec: str | Explainer, profile: str, questions: int | None) -> Explainer:
-    """A method at the number of questions that all get, unless it names one itself."""
-    made = known_explainers.make(spec, profile)
+def _explainer(
+    spec: str | Explainer, kind: str, profile: str, questions: int | None
+) -> Explainer:
+    """A method as it suits inputs of this kind, at the number of questions that all get, unless it names one itself."""
+    made = known_explainers.make(spec, profile).for_kind(kind)
     if (
         questions is None
         or not isinstance(spec, str)
@@ -173,7 +180,7 @@ def select_metrics(metrics: Metrics, data: Dataset, *, profile: str) -> list[Met
     without which no method is recommended."""
     everything = metrics == "all"
     named = known_metrics.names() if everything else each_spec(metrics)
-    made = [known_metrics.make(spec, profile) for spec in named]
+    made = [known_metrics.make(spec, profile).for_kind(data.kind) for spec in named]
     if everything:
         made = [kind for m in made if m.usual for kind in m.variants(data.truth_kinds)]
     chosen = list({m.spec: m for m in made}.values())
@@ -195,7 +202,7 @@ def optional_metrics(metrics: Metrics, data: Dataset, *, profile: str) -> frozen
     """The second ways of hiding, where nobody chose one."""
     if metrics != "all":
         return frozenset()
-    every = [known_metrics.make(name, profile) for name in known_metrics.names()]
+    every = [known_metrics.make(n, profile).for_kind(data.kind) for n in known_metrics.names()]
     hiding = [m.variants(data.truth_kinds)[1:] for m in every if isinstance(m, HidingMetric)]
     return frozenset(m.spec for others in hiding for m in others)
 

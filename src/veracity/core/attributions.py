@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Generic, Literal
 
 import numpy as np
@@ -128,11 +129,20 @@ class Attribution(Generic[In]):
         if any(not 0 <= i < n for f in self.fragments or () for i in f.positions):
             raise ValueError(f"expected fragments of words 0 to {n - 1}, got {self.fragments}")
 
-    def top(self, k: int, by: Order = "signed") -> BoolArray:
-        """A mask of the k most important features."""
-        chosen = np.zeros(len(self.scores), dtype=np.bool_)
-        chosen[ranking(self.scores, by)[:k]] = True
+    @cached_property
+    def unit_scores(self) -> FloatArray:
+        """The mean score of each unit: how strongly it is coloured. → (units,)"""
+        return self.input.on_units(self.scores)
+
+    def top_units(self, k: int, by: Order = "signed") -> BoolArray:
+        """A mask of the k most important units."""
+        chosen = np.zeros(len(self.unit_scores), dtype=np.bool_)
+        chosen[ranking(self.unit_scores, by)[:k]] = True
         return chosen
+
+    def top(self, k: int, by: Order = "signed") -> BoolArray:
+        """A mask of the features of the k most important units."""
+        return self.input.on_features(self.top_units(k, by))
 
     def evidence(self, m: int, unit: Unit | None = None, any_sign: bool = False) -> list[Fragment]:
         """At most m pieces that support the target, the strongest first (definitions 3.8).

@@ -65,7 +65,7 @@ class Explainer(Plugin, TakesInputs, ABC):
     ) -> list[Attribution[Any]]:
         """One attribution per input; every input has at least one feature."""
 
-    def n_questions(self, n_features: int) -> int | None:
+    def n_questions(self, n_units: int) -> int | None:
         """How many questions a text of so many words costs at most; None where nobody knows."""
         return None
 

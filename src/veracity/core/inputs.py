@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from itertools import accumulate
@@ -23,11 +23,25 @@ Span = tuple[int, int]
 
 
 class Hiding(StrEnum):
-    """The three ways of taking a feature away (definitions 0.7)."""
+    """The ways of taking a feature away: of words three, of pixels four (definitions 0.7)."""
 
     DELETE = "delete"
     PAD = "pad"
     MASK = "mask"
+    BLACK = "black"
+    MEAN = "mean"
+    BLUR = "blur"
+    LINEAR = "linear"
+
+
+@dataclass(frozen=True)
+class Nouns:
+    """What people call inputs of a kind and what is hidden of them, in sentences."""
+
+    one: str
+    many: str
+    unit: str
+    units: str
 
 
 PAD_WORD = ""
@@ -38,10 +52,14 @@ MASK_WORD = "\u2047"
 
 
 class Input(Protocol):
-    """What a model reads, made of features that can be hidden. Inputs are frozen, equal and hashed
-    by content; `str` gives what messages call one, and what `explain` draws random numbers by."""
+    """What a model reads. Its features are what explanations score; its units, of one feature or
+    many, are what people look at and what is hidden. Inputs are frozen, equal and hashed by
+    content; `str` gives what messages call one, and what `explain` draws random numbers by."""
 
     kind: ClassVar[str]
+    nouns: ClassVar[Nouns] = Nouns("input", "inputs", "feature", "features")
+    hidings: ClassVar[tuple[Hiding, ...]] = (Hiding.DELETE, Hiding.MASK, Hiding.PAD)
+    """The ways in which its units can be hidden, the usual two first."""
 
     @property
     def n_features(self) -> int: ...
@@ -55,7 +73,7 @@ class Input(Protocol):
         return hash(self.key)
 
     def keep(self, shown: BoolArray, how: Hiding) -> Self:
-        """This input with only the shown features. (n_features,)"""
+        """This input with only the shown units. (n_units,)"""
         ...
 
     def to_row(self) -> dict[str, Any]:
@@ -67,10 +85,31 @@ class Input(Protocol):
         """What `to_row` gave, read back."""
         ...
 
+    @property
+    def n_units(self) -> int:
+        return self.n_features
+
+    def units(self) -> IntArray | None:
+        """The unit of each feature; None where each feature is one. → (n_features,)"""
+        return None
+
     def groups(self, by: str) -> IntArray:
-        """Which features are hidden together, numbered from 0; each alone where a kind of input
-        does not know such groups. → (n_features,)"""
-        return np.arange(self.n_features)
+        """Which units go together, numbered from 0; each alone where a kind of input does not know
+        such groups. → (n_units,)"""
+        return np.arange(self.n_units)
+
+    def on_features(self, values: NDArray[AnyScalar]) -> NDArray[AnyScalar]:
+        """What is true of a unit is true of each of its features. (n_units,) → (n_features,)"""
+        units = self.units()
+        return values if units is None else values[units]
+
+    def on_units(self, values: NDArray[Any]) -> FloatArray:
+        """The mean over the features of each unit. (n_features,) → (n_units,)"""
+        units = self.units()
+        found = np.asarray(values, dtype=np.float64)
+        if units is None:
+            return found
+        return np.bincount(units, found, self.n_units) / np.bincount(units, minlength=self.n_units)
 
     def readable(self) -> Self:
         """What a model is given of it, where nothing may be left to read."""
@@ -90,14 +129,23 @@ def register_input(cls: type[AnyInput]) -> type[AnyInput]:
     return cls
 
 
+def input_kinds() -> tuple[type[Input], ...]:
+    """All kinds of input."""
+    from . import images  # noqa: F401  known by being imported
+
+    return tuple(_KINDS.values())
+
+
 def input_kind(name: str) -> type[Input]:
     """The class of a kind of input."""
+    input_kinds()
     if name not in _KINDS:
         raise DataError(f"expected inputs of a kind among {', '.join(_KINDS)}; got {name!r:.40}")
     return _KINDS[name]
 
 
 AnyInput = TypeVar("AnyInput", bound=Input)
+AnyScalar = TypeVar("AnyScalar", bound=np.generic)
 
 
 @register_input
@@ -106,6 +154,7 @@ class Text(Input):
     """A text and where its words stand in it."""
 
     kind: ClassVar[str] = "text"
+    nouns: ClassVar[Nouns] = Nouns("text", "texts", "word", "words")
 
     text: str
     spans: tuple[Span, ...]
@@ -214,10 +263,29 @@ class TakesInputs:
     takes: ClassVar[tuple[str, ...]] = (Text.kind,)
     """The kinds of input; `ANY_KIND` where features are all that counts."""
 
+    suited: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    """By kind of input, settings that suit it better than the usual ones."""
+
     def unfit(self, kind: str) -> str:
         """Why it is not for inputs of this kind; nothing if it is."""
-        fits = self.takes == ANY_KIND or kind in self.takes
-        return "" if fits else f"takes inputs of the kind {' or '.join(self.takes)}, not {kind}"
+        if self.takes != ANY_KIND and kind not in self.takes:
+            return f"takes inputs of the kind {' or '.join(self.takes)}, not {kind}"
+        ways, hiding = input_kind(kind).hidings, getattr(self, "hiding", None)
+        if hiding is None or hiding in ways:
+            return ""
+        return f"hides by {hiding}, which {kind}s cannot be; choose hiding={' or '.join(ways)}"
+
+    def for_kind(self, kind: str) -> Self:
+        """This with what suits inputs of a kind wherever nobody chose otherwise."""
+        chosen = {
+            name: value
+            for name, value in self.suited.get(kind, {}).items()
+            if getattr(self, name) == getattr(type(self), name)
+        }
+        ways, hiding = input_kind(kind).hidings, getattr(self, "hiding", None)
+        if hiding is not None and hiding not in ways and hiding == getattr(type(self), "hiding"):
+            chosen["hiding"] = ways[0]
+        return replace(self, **chosen) if chosen else self  # type: ignore[type-var]
 
 
 In = TypeVar("In", bound=Input, default=Text, covariant=True)

@@ -13,7 +13,7 @@ from .attributions import Attribution
 from .changes import DECOY, MANIPULATION, PLANTED
 from .classifiers import Classifier
 from .examples import Dataset, Example
-from .inputs import BoolArray, FloatArray, Hiding, Input, TakesInputs
+from .inputs import BoolArray, FloatArray, Hiding, Input, TakesInputs, input_kinds
 from .plugins import Plugin
 
 Row = Mapping[str, float]
@@ -131,12 +131,12 @@ class Metric(Plugin, TakesInputs, ABC):
         """The settings under which it is run where nobody chose any, on data with such truths."""
         return (self,)
 
-    def maskings(self, n_features: int) -> frozenset[tuple[Hashable, ...]]:
+    def maskings(self, n_units: int) -> frozenset[tuple[Hashable, ...]]:
         """The maskings that it asks about in terms of a ranking of so many words, such as (way of
         hiding, order, "without", 5); what two metrics name alike is asked once. By default none."""
         return frozenset()
 
-    def n_questions(self, n_features: int) -> int | None:
+    def n_questions(self, n_units: int) -> int | None:
         """How many questions the explanation of a text of so many words costs at most; None where
         nobody knows."""
         return None
@@ -157,11 +157,12 @@ class HidingMetric(Metric):
     hiding: Hiding
 
     def variants(self, truth_kinds: Sequence[str]) -> tuple[Metric, ...]:
-        other = Hiding.DELETE if self.hiding == Hiding.MASK else Hiding.MASK
+        ways = next(kind.hidings for kind in input_kinds() if self.hiding in kind.hidings)
+        other = next(way for way in ways if way != self.hiding)
         return (self, replace(self, hiding=other))  # type: ignore[type-var]
 
-    def n_questions(self, n_features: int) -> int | None:
-        return len(self.maskings(n_features)) or None
+    def n_questions(self, n_units: int) -> int | None:
+        return len(self.maskings(n_units)) or None
 
 
 @dataclass(frozen=True)
@@ -188,7 +189,7 @@ class TruthMetric(Metric):
         kinds = [kind for kind in self.usual_truths if kind in truth_kinds]
         return tuple(replace(self, truth=kind) for kind in kinds) or (self,)
 
-    def n_questions(self, n_features: int) -> int | None:
+    def n_questions(self, n_units: int) -> int | None:
         return 0  # truths are told, not asked for
 
     def score(self, cases: Sequence[Case]) -> list[Row]:

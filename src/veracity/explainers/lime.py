@@ -26,6 +26,7 @@ from ..engine.surrogates import (
 )
 
 Kernel = Literal["root", "paper"]
+Draw = Literal["number", "coin"]
 
 Ask = Callable[[Sequence[int], Sequence[BoolArray]], list[FloatArray]]
 """The answers for features shown or not, for some of the texts."""
@@ -50,6 +51,9 @@ class Lime(Explainer):
     profiles: ClassVar[Profiles] = {"paper": {"kernel": "paper"}}
     draws: ClassVar[bool] = True
     quick: ClassVar[Mapping[str, Any]] = {"samples": 300}
+    suited: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "image": {"samples": 200, "draw": "coin", "hiding": Hiding.BLACK}
+    }
     question_settings: ClassVar[tuple[str, ...]] = ("samples", "questions")
 
     samples: int = USUAL_QUESTIONS
@@ -58,6 +62,9 @@ class Lime(Explainer):
     """How many words get a coefficient; None: all."""
     bow: bool = True
     """Whether words that are spelt alike are one feature."""
+    draw: Draw = "number"
+    """How samples are drawn: first how many words go, every number equally often, or a coin for
+    each word (definitions 3.14)."""
     kernel: Kernel = "root"
     """How nearness weighs a sample: the kernel's root, as the authors' code has it, or as
     printed."""
@@ -90,9 +97,9 @@ class Lime(Explainer):
     def stream(self) -> str:
         return self.spec if self.questions is None else QUESTIONS
 
-    def n_questions(self, n_features: int) -> int | None:
+    def n_questions(self, n_units: int) -> int | None:
         most = self.samples if self.questions is None else self.questions
-        return subsets_up_to(n_features, most)
+        return subsets_up_to(n_units, most)
 
     def explain(
         self,
@@ -105,7 +112,7 @@ class Lime(Explainer):
         owners = [t.groups("types" if self.bow else "positions") for t in inputs]
         counts = [int(owner.max()) + 1 for owner in owners]
         check_features(self.spec, max(counts, default=0))
-        draw = self._drawn if self.questions is None else self._guessed
+        sample = self._drawn if self.questions is None else self._guessed
 
         def ask(places: Sequence[int], z: Sequence[BoolArray]) -> list[FloatArray]:
             shown = [of_words(rows, owners[i]) for i, rows in zip(places, z, strict=True)]
@@ -119,22 +126,29 @@ class Lime(Explainer):
             Attribution(
                 text,
                 target,
-                fit.coefficients[owner],
-                distinct_words(owner, fit.coefficients) if self.bow else None,
+                text.on_features(fit.coefficients[owner]),
+                distinct_words(owner, fit.coefficients) if self._by_types(text) else None,
                 base_value=fit.intercept,
                 output_value=whole,
                 notes={"r2": fit.r2, "stability": fit.stability, "questions": float(asked)},
             )
             for text, target, owner, (fit, whole, asked) in zip(
-                inputs, targets, owners, draw(counts, rngs, ask), strict=True
+                inputs, targets, owners, sample(counts, rngs, ask), strict=True
             )
         ]
+
+    def _by_types(self, one: Input) -> bool:
+        """Whether several units may share a coefficient, which is then one piece of evidence."""
+        return self.bow and one.units() is None
 
     def _drawn(
         self, counts: Sequence[int], rngs: Sequence[np.random.Generator], ask: Ask
     ) -> list[tuple[LocalFit, float, int]]:
         """The model answers for every sample; sampling may stop when the top words settle."""
-        z = [neighbourhood(n, self.samples, rng) for n, rng in zip(counts, rngs, strict=True)]
+        z = [
+            neighbourhood(n, self.samples, rng, self.draw)
+            for n, rng in zip(counts, rngs, strict=True)
+        ]
         y = [np.zeros(0)] * len(z)
         found: list[tuple[LocalFit, float, int] | None] = [None] * len(z)
         todo = list(range(len(z)))
@@ -168,7 +182,7 @@ class Lime(Explainer):
         for n, rng, shown, v in zip(
             counts, rngs, plans, ask(range(len(plans)), plans), strict=True
         ):
-            z = neighbourhood(n, self.samples, rng)
+            z = neighbourhood(n, self.samples, rng, self.draw)
             y = Surrogate.fitted(shown, v).answers(z)
             y[0] = v[1]
             found.append((self._fit(z, y, rng), float(v[1]), len(v)))
@@ -210,13 +224,19 @@ def of_words(z: BoolArray, owner: IntArray) -> LazyMasks:
     return LazyMasks((len(z), len(owner)), lambda places: z[places][:, owner])
 
 
-def neighbourhood(n: int, samples: int, rng: np.random.Generator) -> BoolArray:
-    """The text itself, then texts that lack 1 to n features, every number equally often."""
+def neighbourhood(
+    n: int, samples: int, rng: np.random.Generator, draw: Draw = "number"
+) -> BoolArray:
+    """The text itself, then texts that lack 1 to n features, every number equally often; or, by the
+    toss of a coin, each feature in half of them."""
+    whole = np.ones((1, n), dtype=np.bool_)
+    if draw == "coin":
+        return np.vstack([whole, rng.random((samples - 1, n)) < 0.5])
     sizes = rng.integers(1, n + 1, size=samples - 1)
     # the features with the smallest random numbers go: a uniform choice of that many
     draws = rng.random((samples - 1, n))
     last_to_go = np.take_along_axis(np.sort(draws, axis=1), sizes[:, None] - 1, axis=1)
-    return np.vstack([np.ones((1, n), dtype=np.bool_), draws > last_to_go])
+    return np.vstack([whole, draws > last_to_go])
 
 
 def kernel_weights(z: BoolArray, kernel: Kernel = "root", width: float = 25.0) -> FloatArray:

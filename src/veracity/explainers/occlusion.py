@@ -30,8 +30,8 @@ class Occlusion(Explainer):
     by: Literal["positions", "types"] = "positions"
     """Whether words are hidden one by one, or all that are spelt alike together."""
 
-    def n_questions(self, n_features: int) -> int | None:
-        return n_features + 1
+    def n_questions(self, n_units: int) -> int | None:
+        return n_units + 1
 
     def explain(
         self,
@@ -46,7 +46,9 @@ class Occlusion(Explainer):
         for text, target, rows, group in zip(inputs, targets, answers, groups, strict=True):
             whole, *without = value(rows, target, self.output)
             scores = (whole - np.array(without))[group] / np.bincount(group)[group]
-            found.append(Attribution(text, target, scores, output_value=float(whole)))
+            found.append(
+                Attribution(text, target, text.on_features(scores), output_value=float(whole))
+            )
         return found
 
 

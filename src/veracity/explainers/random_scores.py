@@ -31,7 +31,7 @@ class RandomScores(Explainer):
         if not self.widths or min(self.widths) < 1:
             raise ValueError(f"expected widths of at least one word, got {self.widths}")
 
-    def n_questions(self, n_features: int) -> int | None:
+    def n_questions(self, n_units: int) -> int | None:
         return 0
 
     def explain(
@@ -48,9 +48,10 @@ class RandomScores(Explainer):
 
     def _words(self, text: Input, target: int, rng: np.random.Generator) -> Attribution[Input]:
         """Half of the words speak for the target, so that both sides have m of 2m words."""
-        n = text.n_features
+        n = text.n_units
         supports = rng.permutation(n) < (n + 1) // 2
-        return Attribution(text, target, np.abs(rng.normal(size=n)) * np.where(supports, 1.0, -1.0))
+        scores = np.abs(rng.normal(size=n)) * np.where(supports, 1.0, -1.0)
+        return Attribution(text, target, text.on_features(scores))
 
     def _ngrams(self, text: Input, target: int, rng: np.random.Generator) -> Attribution[Input]:
         n = text.n_features

@@ -47,11 +47,11 @@ class Search(Explainer):
                 f"beam={self.beam}, questions={self.questions}, exact={self.exact}"
             )
 
-    def n_questions(self, n_features: int) -> int | None:
-        if n_features <= self.exact:
-            return 1 << n_features
+    def n_questions(self, n_units: int) -> int | None:
+        if n_units <= self.exact:
+            return 1 << n_units
         # a step that begins within the bound is finished
-        return min(self.questions, self.beam * n_features * n_features) + self.beam * n_features
+        return min(self.questions, self.beam * n_units * n_units) + self.beam * n_units
 
     def explain(
         self,
@@ -62,7 +62,7 @@ class Search(Explainer):
     ) -> list[Attribution[Input]]:
         searches = [
             best_order(n) if n <= self.exact else self._beam(n)
-            for n in (text.n_features for text in inputs)
+            for n in (text.n_units for text in inputs)
         ]
         masks = {i: next(search) for i, search in enumerate(searches)}
         found: list[Attribution[Input] | None] = [None] * len(inputs)
@@ -76,9 +76,9 @@ class Search(Explainer):
                     masks[i] = searches[i].send(rows[:, targets[i]].round(DIGITS))
                 except StopIteration as end:
                     del masks[i]
-                    scores = np.zeros(inputs[i].n_features)
+                    scores = np.zeros(inputs[i].n_units)
                     scores[end.value] = np.arange(len(scores), 0, -1)
-                    found[i] = Attribution(inputs[i], targets[i], scores)
+                    found[i] = Attribution(inputs[i], targets[i], inputs[i].on_features(scores))
         return [one for one in found if one is not None]
 
     def _beam(self, n: int) -> Asking:

@@ -68,6 +68,7 @@ class Shap(Explainer):
     draws: ClassVar[bool] = True
     quick: ClassVar[Mapping[str, Any]] = {"samples": 128}
     question_settings: ClassVar[tuple[str, ...]] = ("samples",)
+    suited: ClassVar[Mapping[str, Mapping[str, Any]]] = {"image": {"samples": 200}}
 
     samples: int = USUAL_QUESTIONS
     """Questions to the model per text; short texts need fewer."""
@@ -117,8 +118,8 @@ class Shap(Explainer):
         if self.background < 0:
             raise ValueError(f"expected no fewer than 0 background texts, got {self.background}")
 
-    def n_questions(self, n_features: int) -> int | None:
-        return max(1, self.background) * subsets_up_to(n_features, self._budget(n_features))
+    def n_questions(self, n_units: int) -> int | None:
+        return max(1, self.background) * subsets_up_to(n_units, self._budget(n_units))
 
     def with_questions(self, questions: int) -> Self:
         return self if self.form == "exact" else super().with_questions(questions)
@@ -130,7 +131,7 @@ class Shap(Explainer):
         targets: Sequence[int],
         rngs: Sequence[np.random.Generator],
     ) -> list[Attribution[Input]]:
-        plans = [self._plan(text.n_features, rng) for text, rng in zip(inputs, rngs, strict=True)]
+        plans = [self._plan(text.n_units, rng) for text, rng in zip(inputs, rngs, strict=True)]
         found: list[Attribution[Input] | None] = [None] * len(inputs)
         answers: list[FloatArray] = [np.zeros((0, len(model.labels)))] * len(inputs)
         asked = [0] * len(inputs)
@@ -150,7 +151,7 @@ class Shap(Explainer):
                     found[i] = Attribution(
                         inputs[i],
                         targets[i],
-                        scores,
+                        inputs[i].on_features(scores),
                         base_value=float(v[0]),
                         output_value=float(v[1]),
                         notes={"error": error, "questions": float(end)},

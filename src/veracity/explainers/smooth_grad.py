@@ -44,7 +44,7 @@ class SmoothGrad(GradientExplainer):
                 f"{self.samples} and {self.noise}"
             )
 
-    def n_questions(self, n_features: int) -> int | None:
+    def n_questions(self, n_units: int) -> int | None:
         return self.samples
 
     def gradients(

@@ -38,7 +38,7 @@ class Accuracy(Metric):
         "predicted": Quantity("the predicted label"),
     }
 
-    def n_questions(self, n_features: int) -> int | None:
+    def n_questions(self, n_units: int) -> int | None:
         return 0
 
     def score(self, cases: Sequence[Case]) -> list[Row]:

@@ -8,12 +8,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..core.inputs import ANY_KIND, FloatArray, Hiding
+from ..core.inputs import ANY_KIND, FloatArray
 from ..core.metrics import Case, Metric, Quantity, Row
 from ..engine.inference import masked_probabilities
 
-WAYS = (Hiding.DELETE, Hiding.MASK)
-"""The ways of hiding everything: a text without words, and one of unknown words."""
+WAYS = 2
+"""Everything is hidden in so many ways: of a text, its words are deleted, and unknown."""
 
 
 @dataclass(frozen=True)
@@ -36,15 +36,18 @@ class Blank(Metric):
         "probability": Quantity("its probability"),
     }
 
-    def n_questions(self, n_features: int) -> int | None:
-        return len(WAYS)
+    def n_questions(self, n_units: int) -> int | None:
+        return WAYS
 
     def score(self, cases: Sequence[Case]) -> list[Row]:
         if not cases:
             return []
         inputs = [case.example.input for case in cases]
-        nothing = [np.zeros((1, text.n_features), dtype=np.bool_) for text in inputs]
-        ways = [masked_probabilities(cases[0].model, inputs, nothing, how) for how in WAYS]
+        nothing = [np.zeros((1, text.n_units), dtype=np.bool_) for text in inputs]
+        ways = [
+            masked_probabilities(cases[0].model, inputs, nothing, how)
+            for how in inputs[0].hidings[:WAYS]
+        ]
         return [
             _row(case, np.array([answers[i][0] for answers in ways]))
             for i, case in enumerate(cases)

@@ -54,7 +54,7 @@ class Consistency(Metric):
         if not 0 < self.ratio <= 1:
             raise ValueError(f"expected a ratio above 0 and up to 1, got {self.ratio}")
 
-    def n_questions(self, n_features: int) -> int | None:
+    def n_questions(self, n_units: int) -> int | None:
         return 0
 
     @property

@@ -58,9 +58,9 @@ class Deletion(HidingMetric):
         if not 0 < self.least <= 1:
             raise ValueError(f"expected the least share above 0 and up to 1, got {self.least}")
 
-    def maskings(self, n_features: int) -> frozenset[tuple[Hashable, ...]]:
-        grid, counts, least = self._sizes(n_features)
-        alone, without = {*grid[:-1], n_features - least}, {*grid[1:], *counts}
+    def maskings(self, n_units: int) -> frozenset[tuple[Hashable, ...]]:
+        grid, counts, least = self._sizes(n_units)
+        alone, without = {*grid[:-1], n_units - least}, {*grid[1:], *counts}
         sides = [*(("alone", k) for k in alone), *(("without", k) for k in without)]
         return frozenset((self.hiding, self.by, *side) for side in sides)
 
@@ -69,9 +69,9 @@ class Deletion(HidingMetric):
         filled = [case for case in cases if case.attribution.input.n_features]
         shown = []
         for case in filled:
-            n = case.attribution.input.n_features
+            n = case.attribution.input.n_units
             rank = np.empty(n, dtype=np.int64)
-            rank[ranking(case.attribution.scores, self.by)] = np.arange(n)
+            rank[ranking(case.attribution.unit_scores, self.by)] = np.arange(n)
             grid, counts, least = self._sizes(n)
             kept = [rank < k for k in (*grid[:-1], n - least)]
             shown.append(np.array([*kept, *(rank >= k for k in (*grid[1:], *counts))]))
@@ -98,7 +98,7 @@ class Deletion(HidingMetric):
         names = (f"{what}_without_{k}" for k in self.counts for what in ("accuracy", "confidence"))
         if answers is None:  # a text without words has nothing to lose
             return dict.fromkeys((*self.quantities, *names), float("nan"))
-        n = case.attribution.input.n_features
+        n = case.attribution.input.n_units
         grid, counts, _ = self._sizes(n)
         target = case.attribution.target
         whole = float(case.probabilities[target])

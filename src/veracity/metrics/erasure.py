@@ -77,9 +77,9 @@ class Erasure(HidingMetric):
         if not all(0 < ratio <= 1 for ratio in (self.ratio, *self.ratios)):
             raise ValueError("expected ratios above 0 and up to 1")
 
-    def maskings(self, n_features: int) -> frozenset[tuple[Hashable, ...]]:
-        tops = {count_from_ratio(r, n_features) for r in (self.ratio, *self.ratios)}
-        without = {*tops, min(self.first, n_features)}
+    def maskings(self, n_units: int) -> frozenset[tuple[Hashable, ...]]:
+        tops = {count_from_ratio(r, n_units) for r in (self.ratio, *self.ratios)}
+        without = {*tops, min(self.first, n_units)}
         sides = [*(("alone", k) for k in tops), *(("without", k) for k in without)]
         return frozenset((self.hiding, self.by, *side) for side in sides)
 
@@ -88,12 +88,12 @@ class Erasure(HidingMetric):
         without the first few."""
         shown = []
         for case in cases:
-            n = case.attribution.input.n_features
+            n = case.attribution.input.n_units
             tops = [
-                case.attribution.top(count_from_ratio(r, n), self.by)
+                case.attribution.top_units(count_from_ratio(r, n), self.by)
                 for r in (self.ratio, *self.ratios)
             ]
-            few = ~case.attribution.top(min(self.first, n), self.by)
+            few = ~case.attribution.top_units(min(self.first, n), self.by)
             shown.append(np.array([*tops, *(~top for top in tops), few]))
         if not cases:
             return []

@@ -42,10 +42,11 @@ class Exposure(TruthMetric):
             raise ValueError(f"expected to look at one word at least, got top={self.top}")
 
     def row(self, case: Case, masks: Sequence[BoolArray]) -> Row:
-        known = np.logical_or.reduce(masks)
+        # a segment is planted if at least half of it is
+        known = case.attribution.input.on_units(np.logical_or.reduce(masks)) >= 0.5
         if not known.any():
             return dict.fromkeys(self.quantities, float("nan"))
-        scores = case.attribution.scores
+        scores = case.attribution.unit_scores
         above = 0
         for group in tied_groups(scores, self.by):
             planted = int(known[group].sum())

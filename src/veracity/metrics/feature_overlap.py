@@ -45,7 +45,9 @@ class FeatureOverlap(TruthMetric):
 
     def row(self, case: Case, masks: Sequence[BoolArray]) -> Row:
         scores = case.attribution.scores
-        chosen = case.attribution.top(count_from_ratio(self.ratio, len(scores)), self.by)
+        chosen = case.attribution.top(
+            count_from_ratio(self.ratio, case.attribution.input.n_units), self.by
+        )
         best = best_truth(chosen, masks, allow_union=self.allow_union, no_overlap=self.no_overlap)
         precision, recall, f1 = overlap(chosen, best)
         return {

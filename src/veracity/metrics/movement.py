@@ -44,7 +44,7 @@ class Movement(Metric):
 
     by: Order = "abs"
 
-    def n_questions(self, n_features: int) -> int | None:
+    def n_questions(self, n_units: int) -> int | None:
         return 0
 
     def score(self, cases: Sequence[Case]) -> list[Row]:

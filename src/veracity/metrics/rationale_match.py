@@ -63,7 +63,8 @@ class RationaleMatch(TruthMetric):
         scores = case.attribution.scores
         chosen = scores > 0
         if self.ratio and scores.any():  # a map without any score points nowhere
-            chosen = case.attribution.top(count_from_ratio(self.ratio, len(scores)), self.by)
+            k = count_from_ratio(self.ratio, case.attribution.input.n_units)
+            chosen = case.attribution.top(k, self.by)
         ranked = levels(scores, self.by)
         precisions = [average_precision(ranked, known) for known in marked]
         counts = max((matches(chosen, known, self.iou) for known in marked), key=_f1)

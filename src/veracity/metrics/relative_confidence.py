@@ -39,7 +39,7 @@ class RelativeConfidence(TruthMetric):
     what their number alone does."""
     seed: int = 0
 
-    def n_questions(self, n_features: int) -> int | None:
+    def n_questions(self, n_units: int) -> int | None:
         return 1
 
     def score(self, cases: Sequence[Case]) -> list[Row]:

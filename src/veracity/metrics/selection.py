@@ -49,7 +49,9 @@ class Selection(TruthMetric):
         decoys = np.logical_or.reduce([none, *case.example.truths.get(DECOY, ())])
         scores = case.attribution.scores
         chosen = (
-            case.attribution.top(count_from_ratio(self.ratio, len(scores)), self.by)
+            case.attribution.top(
+                count_from_ratio(self.ratio, case.attribution.input.n_units), self.by
+            )
             if self.ratio
             else scores > 0
         )

@@ -10,7 +10,15 @@ import numpy as np
 from ..core.inputs import FloatArray
 from ..core.metrics import Quantity
 
-WHERE = {"delete": "deleted", "mask": "masked", "pad": "padded"}
+WHERE = {
+    "delete": "deleted",
+    "mask": "masked",
+    "pad": "padded",
+    "black": "blackened",
+    "mean": "in the mean colour",
+    "blur": "blurred",
+    "linear": "guessed from what surrounds them",
+}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -125,7 +125,7 @@ BLUNT = 0.8
 def _with_blunt(found: list[Standing], run: Run) -> list[Standing]:
     """Marks the tests by a way of hiding under which it does not matter which words go: random ones
     make the answer fall, or change, as the best found do."""
-    sizes = [one.n_features for one in run.inputs.values()]
+    sizes = [one.n_units for one in run.inputs.values()]
     effects: dict[tuple[str, str], str] = {}
     for s in found:
         chance = s.chance
