@@ -7,6 +7,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+import numpy as np
+
 from .errors import ModelError
 from .inputs import Alignment, BoolArray, FloatArray, Hiding
 
@@ -117,12 +119,11 @@ class Selective(Classifier, Protocol):
 
 
 class Layout(Protocol):
-    """Which features of an input each cell of a feature map reads."""
+    """Which features of an input the cells of a feature map read."""
 
-    @property
-    def cell_per_feature(self) -> bool: ...  # whether padding gives every feature a cell of its own
-
-    def features(self, cell: int, n_features: int) -> Sequence[int]: ...  # of so many that are read
+    def on_features(
+        self, cells: FloatArray, n_features: int
+    ) -> FloatArray: ...  # (cells,) → (n_features,), of so many that are read
 
 
 @dataclass(frozen=True)
@@ -141,9 +142,43 @@ class RowLayout:
         first = cell - self.before
         return range(max(first, 0), min(first + self.width, n_features))
 
+    def on_features(self, cells: FloatArray, n_features: int) -> FloatArray:
+        """A cell per feature is that feature's; any other is shared evenly by what it reads."""
+        if self.cell_per_feature:
+            return cells[:n_features]
+        scores = np.zeros(n_features)
+        for cell, value in enumerate(cells):
+            read = self.features(cell, n_features)
+            if read:
+                scores[read] += value / len(read)
+        return scores
+
     def n_positions(self, cells: Tensor) -> Tensor:
         """Of inputs with so many cells: features and what fills them up behind."""
         return cells + self.width - 1 - self.before - self.after
+
+
+@dataclass(frozen=True)
+class PlaneLayout:
+    """Cells in rows and columns, over a picture of which each reads an equal part."""
+
+    cells: tuple[int, int]
+    shape: tuple[int, int]
+
+    def on_features(self, cells: FloatArray, n_features: int) -> FloatArray:
+        """Resized to the picture, bilinearly with half-pixel centres (definitions 3.9)."""
+        down, across = (
+            _between(few, many) for few, many in zip(self.cells, self.shape, strict=True)
+        )
+        found: FloatArray = (down @ cells.reshape(self.cells) @ across.T).ravel()
+        return found
+
+
+def _between(few: int, many: int) -> FloatArray:
+    """How each of many places mixes its two neighbours among few. → (many, few)"""
+    places = np.clip((np.arange(many) + 0.5) * few / many - 0.5, 0, few - 1)
+    distance = np.abs(places[:, None] - np.arange(few))
+    return np.maximum(1 - distance, 0.0)
 
 
 @dataclass(frozen=True)

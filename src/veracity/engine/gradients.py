@@ -34,6 +34,11 @@ NUMBERS_AT_ONCE = 2_000_000
 """How many units of all points together a short cut may hold."""
 
 
+def followed_at_once(model: object) -> int:
+    """How many features of this model are followed back at a time."""
+    return int(getattr(model, "followed_at_once", FOLLOWED_AT_ONCE))
+
+
 @dataclass(frozen=True)
 class PathGradient:
     """An input's embedding relative to the baseline, and the mean gradient on the way there or
@@ -93,7 +98,7 @@ def path_gradients(
             else _walk(model, *given)
         )
 
-    return in_batches(model, inputs, follow, passes=count, budget=FOLLOWED_AT_ONCE)
+    return in_batches(model, inputs, follow, passes=count, budget=followed_at_once(model))
 
 
 def in_batches(
@@ -163,7 +168,7 @@ def _passes(
     import torch
 
     batch, pieces, size = embedded.values.shape
-    step = max(1, FOLLOWED_AT_ONCE // max(1, batch * pieces))
+    step = max(1, followed_at_once(model) // max(1, batch * pieces))
     for columns in _runs(unweighted, step):
         here = points(columns)
         many = embedded.repeat(len(columns)).with_values(here)
@@ -312,7 +317,7 @@ def noisy_gradients(
         nothing = np.zeros((len(batch), 0))
         return records(end - without_features(embedded), total / copies, nothing, embedded), logits
 
-    return in_batches(model, inputs, follow, passes=copies, budget=FOLLOWED_AT_ONCE)
+    return in_batches(model, inputs, follow, passes=copies, budget=followed_at_once(model))
 
 
 def _nearby(

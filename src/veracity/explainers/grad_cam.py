@@ -69,14 +69,8 @@ def class_activation(values: FloatArray, weights: FloatArray) -> FloatArray:
 
 
 def on_features(found: MapGradient, n: int) -> FloatArray:
-    """A cell per feature is that feature's; any other is shared evenly by the features it reads."""
+    """The activation of the cells, handed to the features that they read. → (n,)"""
     cells = class_activation(found.values, found.gradient.mean(axis=0))
     scores = np.zeros(n)
-    if found.layout.cell_per_feature:
-        scores[: found.n_read] = cells[: found.n_read]
-        return scores
-    for cell, value in enumerate(cells):
-        read = found.layout.features(cell, found.n_read)
-        if read:
-            scores[read] += value / len(read)
+    scores[: found.n_read] = found.layout.on_features(cells, found.n_read)
     return scores

@@ -60,6 +60,8 @@ class Training:
     it is to read."""
     keep: float | None = None
     """Weights are kept whenever validation accuracy is higher by this than when last kept."""
+    slow_after: int | None = None
+    """Epochs without a gain after which steps are a tenth as long; None: never."""
     seed: int = 0
 
     def __post_init__(self) -> None:

@@ -102,6 +102,8 @@ def train(
     model = architecture.start(train_data, seed=settings.seed)
     # more epochs or patience may be asked of the same training; all else must be equal
     fixed = {k: v for k, v in asdict(settings).items() if k not in ("epochs", "patience")}
+    if settings.slow_after is None:
+        del fixed["slow_after"]  # as earlier versions wrote it
     asked = {"architecture": architecture.spec, "training": fixed, "data": []}
     if checkpoint:
         asked["data"] = [d.fingerprint() for d in (train_data, validation)]
@@ -136,6 +138,18 @@ class State:
     def since_best(self) -> int:
         return len(self.history) - 1 - self.best
 
+    def slowed(self, after: int | None) -> int:
+        """How often so many epochs have gone by without a gain."""
+        if after is None:
+            return 0
+        times, last, best = 0, -1, -1.0
+        for i, epoch in enumerate(self.history):
+            if epoch.validation_accuracy > best:
+                last, best = i, epoch.validation_accuracy
+            elif i - last >= after:
+                times, last = times + 1, i
+        return times
+
     def worth_keeping(self, epoch: Epoch, gain: float | None) -> bool:
         """Whether an epoch's weights are to stay: the first's, and those of every such gain."""
         if gain is None or not self.kept:
@@ -158,6 +172,8 @@ class _Loop:
         s = self.settings
         state, best = self.checkpoint.restore(self.model, self.optimiser)
         while len(state.history) < s.epochs and not self._done(state):
+            for group in self.optimiser.param_groups:
+                group["lr"] = s.learning_rate * 0.1 ** state.slowed(s.slow_after)
             epoch = self._epoch(len(state.history), train_data, validation, watch)
             if state.worth_keeping(epoch, s.keep):
                 state.kept.append(epoch.number)
