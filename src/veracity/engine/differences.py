@@ -46,7 +46,9 @@ class Differences(Propagation):
             "elementwise",
         ),
         **dict.fromkeys(("mul", "matmul", "einsum", "linear"), "product"),
-        **dict.fromkeys(("max_pool1d", "adaptive_max_pool1d"), "pooled"),
+        **dict.fromkeys(
+            ("max_pool1d", "adaptive_max_pool1d", "max_pool2d", "adaptive_max_pool2d"), "pooled"
+        ),
         "softmax": "softmax",
         "log_softmax": "log_softmax",
         "logsumexp": "log_sum_exp",
@@ -106,13 +108,19 @@ class Differences(Propagation):
         return grafted(value, paths[0] + paths[1])
 
     def pooled(self, func: Function, x: Tensor, *rest: Any, **named: Any) -> Any:
+        """The winner gets all; of pictures, whose reference is not alike in all places, a fall is
+        due to the place that won in the reference."""
         value, winner = func(x, *rest, **{**named, "return_indices": True})
         (before,) = self.at_reference(func.__name__, x)
-        then, was = (
-            func(before, *rest, **{**named, "return_indices": False}),
-            before.gather(-1, winner),
-        )
-        found = grafted(value, _all_credit(x.gather(-1, winner), was, value, then))
+        then, earlier = func(before, *rest, **{**named, "return_indices": True})
+        plane = func.__name__.endswith("2d")
+        last = -2 if plane else -1
+        due = (torch.where(value >= then, winner, earlier) if plane else winner).flatten(last)
+
+        def at(values: Tensor) -> Tensor:
+            return values.flatten(last).gather(-1, due).view_as(winner)
+
+        found = grafted(value, _all_credit(at(x), at(before), value, then))
         return (found, winner) if named.get("return_indices") else found
 
     def won(self, x: Tensor, value: Tensor, winner: Tensor, dim: int) -> Tensor:

@@ -320,6 +320,48 @@ def noisy_gradients(
     return in_batches(model, inputs, follow, passes=copies, budget=followed_at_once(model))
 
 
+def expected_gradients(
+    model: Differentiable,
+    inputs: Sequence[Input],
+    targets: Sequence[int],
+    rngs: Sequence[np.random.Generator],
+    *,
+    others: Sequence[Input],
+    draws: int,
+) -> list[FloatArray]:
+    """Per input, the mean of (x - b) times the gradient at b + u (x - b), over drawn others b and
+    u from 0 to 1: what the answer owes to not being like the others (definitions 3.14).
+    → (pieces, size) each"""
+    import torch
+
+    found: list[FloatArray] = []
+    with evaluating(model), torch.no_grad():
+        elsewhere = model.embed(others).values.detach()  # (others, pieces, size)
+    for one, target, rng in zip(inputs, targets, rngs, strict=True):
+        which = torch.from_numpy(rng.integers(len(others), size=draws))
+        on_the_way = torch.from_numpy(rng.random(draws)).to(elsewhere)
+        with evaluating(model):
+            embedded = model.embed([one])
+            here = embedded.values.detach()[0]
+            check_answers(model, [one], model.logits(embedded).detach())
+            total = torch.zeros(here.shape, dtype=torch.float64)
+
+            def points(columns: list[int]) -> Tensor:
+                start = elsewhere[which[columns]]
+                return start + on_the_way[columns, None, None] * (here - start)
+
+            weighted = np.zeros(draws, dtype=np.bool_)
+            for columns, gradient, _ in _passes(
+                model, embedded, [target], points, weighted, "logit"
+            ):
+                assert gradient is not None
+                away = (here - elsewhere[which[columns]]).cpu().double()
+                total += (away * gradient[0]).sum(dim=0)
+        found.append((total / draws).numpy())
+    add_calls(len(inputs) * draws)
+    return found
+
+
 def _nearby(
     embedded: Embedded, rngs: Sequence[np.random.Generator], noise: float
 ) -> Callable[[list[int]], Tensor]:

@@ -45,6 +45,7 @@ class Relevance(Propagation):
     rules: ClassVar[dict[str, str]] = {
         "linear": "linear",
         **dict.fromkeys(("conv1d", "conv2d", "conv3d"), "convolution"),
+        "batch_norm": "normalisation",
         **dict.fromkeys(("mul", "matmul", "einsum"), "product"),
         **dict.fromkeys(
             ("sigmoid", "hardsigmoid", "softmax", "erf", "rsqrt", "reciprocal"), "constant"
@@ -74,6 +75,32 @@ class Relevance(Propagation):
 
         wide = None if bias is None else bias.reshape(-1, *[1] * (weight.dim() - 2))
         return self._layer(operation, x, weight, bias, wide)
+
+    def normalisation(
+        self,
+        func: Function,
+        x: Tensor,
+        weight: Tensor | None,
+        bias: Tensor | None,
+        mean: Tensor,
+        variance: Tensor,
+        training: bool,
+        momentum: float,
+        eps: float,
+        *rest: Any,
+    ) -> Tensor:
+        """With known means and variances, a linear layer of one input per output."""
+        if training:
+            found: Tensor = func(x, weight, bias, mean, variance, training, momentum, eps, *rest)
+            return found
+        scale = torch.rsqrt(variance + eps) * (1.0 if weight is None else weight)
+        shift = (0.0 if bias is None else bias) - mean * scale
+        wide = (-1, *[1] * (x.dim() - 2))
+
+        def operation(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+            return x * weight if bias is None else x * weight + bias
+
+        return self._layer(operation, x, scale.reshape(wide), shift.reshape(wide), shift.reshape(wide))
 
     def _layer(
         self,

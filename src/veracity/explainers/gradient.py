@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from ..core.inputs import FloatArray
 from ..core.plugins import Profiles
@@ -17,6 +18,7 @@ class Gradient(GradientExplainer):
 
     # what fits the saliency of IDC's table best (definitions D.2)
     profiles: ClassVar[Profiles] = {"paper": {"times_input": True}}
+    suited: ClassVar[Mapping[str, Mapping[str, Any]]] = {"image": {"norm": "l1"}}
 
     norm: Norm = "l2"
     """What makes one number of a word's gradient: its l2 or l1 norm, or its largest entry."""

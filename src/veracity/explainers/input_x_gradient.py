@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
 
 from ..core.inputs import FloatArray
 from ..engine.gradients import Output, PathGradient
@@ -13,8 +17,13 @@ from ._gradients import GradientExplainer
 class InputXGradient(GradientExplainer):
     """Each word's embedding times the gradient there, summed over dimensions; signed."""
 
+    suited: ClassVar[Mapping[str, Mapping[str, Any]]] = {"image": {"absolute": True}}
+
     output: Output = "logit"
+    absolute: bool = False
+    """Whether dimensions, or the channels of a pixel, are added up by size; then unsigned."""
 
     def pieces(self, path: PathGradient) -> FloatArray:
-        found: FloatArray = (path.values * path.gradient).sum(axis=1)
+        products = path.values * path.gradient
+        found: FloatArray = (np.abs(products) if self.absolute else products).sum(axis=1)
         return found

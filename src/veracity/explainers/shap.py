@@ -14,12 +14,13 @@ from typing import Any, ClassVar, Literal, Self, cast
 import numpy as np
 
 from ..core.attributions import Attribution
-from ..core.classifiers import Classifier
+from ..core.classifiers import Classifier, Differentiable, ability_name
 from ..core.errors import DataError, PluginError
 from ..core.examples import Dataset
 from ..core.explainers import Explainer
 from ..core.inputs import ANY_KIND, PAD_WORD, BoolArray, FloatArray, Hiding, Input, IntArray, Text
 from ..core.plugins import Profiles
+from ..engine.gradients import expected_gradients
 from ..engine.inference import (
     FEATURES_AT_ONCE,
     LazyMasks,
@@ -47,7 +48,10 @@ EXACT_UP_TO = 12
 NUMBERS_AT_ONCE = 2**24
 """How many cells of a regression are held as floating-point numbers at a time."""
 
-Form = Literal["kernel", "permutation", "gaussian", "exact"]
+USUAL_BACKGROUND = 100
+"""So many training inputs are drawn from by expected gradients, unless told otherwise."""
+
+Form = Literal["kernel", "permutation", "gaussian", "exact", "expected_gradients"]
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,9 @@ class Shap(Explainer):
     the shares' own standard error, averaged over words, is below that share of the difference
     between the whole text and nothing.
 
+    With expected gradients, for pictures, a share is what the answer owes to a pixel that differs
+    from those of other pictures, averaged over pictures and ways there (definitions 3.14).
+
     A word that is out is hidden; with `background`, it is replaced by the word that stands in its
     place in training texts, so many of them, and the answers are averaged.
     """
@@ -68,44 +75,60 @@ class Shap(Explainer):
     draws: ClassVar[bool] = True
     quick: ClassVar[Mapping[str, Any]] = {"samples": 128}
     question_settings: ClassVar[tuple[str, ...]] = ("samples",)
-    suited: ClassVar[Mapping[str, Mapping[str, Any]]] = {"image": {"samples": 200}}
+    suited: ClassVar[Mapping[str, Mapping[str, Any]]] = {"image": {"samples": 200, "absolute": True}}
 
     samples: int = USUAL_QUESTIONS
     """Questions to the model per text; short texts need fewer."""
     form: Form = "kernel"
-    """How shares are estimated: regression, orders of words, a Gaussian process, or all subsets."""
+    """How shares are estimated: regression, orders of words, a Gaussian process, all subsets, or by
+    gradients between pictures."""
     error: float | None = None
     """Stop when shares' mean standard error is below this share of the answer; None asks
     `samples`."""
     background: int = 0
     """Put in words of so many training texts instead of hiding; 0 hides."""
+    absolute: bool = False
+    """Whether the channels of a pixel are added up by size (expected gradients)."""
     hiding: Hiding = Hiding.MASK
     output: Output = "probability"
-    others: tuple[Text, ...] = field(default=(), init=False, repr=False, compare=False)
+    others: tuple[Any, ...] = field(default=(), init=False, repr=False, compare=False)
 
     @property
     def stream(self) -> str:
         return QUESTIONS if self.form == "gaussian" else self.spec
 
     def unfit(self, kind: str) -> str:
-        """Only of texts is it known what stands in the place of another."""
-        other = self.background and kind != Text.kind
-        return f"with a background takes texts only, not {kind}" if other else super().unfit(kind)
+        """Only of texts is it known what stands in the place of another word, only of pictures what
+        lies between two."""
+        if self._by_gradients and kind == Text.kind:
+            return f"by expected gradients takes pictures only, not {kind}"
+        if self.background and not self._by_gradients and kind != Text.kind:
+            return f"with a background takes texts only, not {kind}"
+        return super().unfit(kind)
+
+    @property
+    def _by_gradients(self) -> bool:
+        return self.form == "expected_gradients"
+
+    def missing(self, model: Classifier) -> str | None:
+        lacking = self._by_gradients and not isinstance(model, Differentiable)
+        return ability_name(Differentiable) if lacking else super().missing(model)
 
     @property
     def learns(self) -> bool:
-        return self.background > 0
+        return self.background > 0 or self._by_gradients
 
     @property
     def ready(self) -> bool:
-        return not self.background or bool(self.others)
+        return not self.learns or bool(self.others)
 
     def fitted(self, model: Classifier, train: Dataset) -> Self:
         """Takes its background from all over the training data."""
         texts = [e.input for e in train if e.input.n_features]
         if not texts:
             raise DataError(f"{self.spec} needs training texts with words, {train.name} has none")
-        places = np.linspace(0, len(texts) - 1, min(self.background, len(texts))).astype(int)
+        count = self.background or USUAL_BACKGROUND
+        places = np.linspace(0, len(texts) - 1, min(count, len(texts))).astype(int)
         made = replace(self)
         object.__setattr__(made, "others", tuple(texts[i] for i in places))
         return made
@@ -119,6 +142,8 @@ class Shap(Explainer):
             raise ValueError(f"expected no fewer than 0 background texts, got {self.background}")
 
     def n_questions(self, n_units: int) -> int | None:
+        if self._by_gradients:
+            return self.samples
         return max(1, self.background) * subsets_up_to(n_units, self._budget(n_units))
 
     def with_questions(self, questions: int) -> Self:
@@ -131,6 +156,8 @@ class Shap(Explainer):
         targets: Sequence[int],
         rngs: Sequence[np.random.Generator],
     ) -> list[Attribution[Input]]:
+        if self._by_gradients:
+            return self._expected(cast(Differentiable, model), inputs, targets, rngs)
         plans = [self._plan(text.n_units, rng) for text, rng in zip(inputs, rngs, strict=True)]
         found: list[Attribution[Input] | None] = [None] * len(inputs)
         answers: list[FloatArray] = [np.zeros((0, len(model.labels)))] * len(inputs)
@@ -160,6 +187,19 @@ class Shap(Explainer):
         attributions = [a for a in found if a is not None]
         self._warn(attributions)
         return attributions
+
+    def _expected(
+        self,
+        model: Differentiable,
+        inputs: Sequence[Input],
+        targets: Sequence[int],
+        rngs: Sequence[np.random.Generator],
+    ) -> list[Attribution[Input]]:
+        shares = expected_gradients(
+            model, inputs, targets, rngs, others=self.others, draws=self.samples
+        )
+        by_pixel = [np.abs(one).sum(axis=1) if self.absolute else one.sum(axis=1) for one in shares]
+        return [Attribution(*row) for row in zip(inputs, targets, by_pixel, strict=True)]
 
     def _warn(self, found: Sequence[Attribution[Input]]) -> None:
         """Says when asking ended at `samples` and not at the error that was wanted."""

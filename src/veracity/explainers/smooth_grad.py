@@ -26,6 +26,7 @@ class SmoothGrad(GradientExplainer):
     draws: ClassVar[bool] = True
     quick: ClassVar[Mapping[str, Any]] = {"samples": 10}
     largest: ClassVar[Mapping[str, int]] = {"samples": 10_000}
+    suited: ClassVar[Mapping[str, Mapping[str, Any]]] = {"image": {"norm": "l1", "absolute": True}}
 
     samples: int = 50
     """Copies with noise that are averaged."""
