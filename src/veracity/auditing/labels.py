@@ -6,7 +6,7 @@ import dataclasses
 import warnings
 from collections.abc import Mapping, Sequence
 
-from ..core.classifiers import Classifier
+from ..core.classifiers import Classifier, Probed
 from ..core.errors import DataError, ModelError
 from ..core.examples import UNLABELLED, Dataset
 
@@ -18,6 +18,9 @@ def fit_labels(data: Dataset, models: Mapping[str, Classifier]) -> Dataset:
     """The data with its labels in the models' order and under the more telling names."""
     if not len(data):
         raise DataError(f"expected at least one example in {data.name}, got none")
+    for model in models.values():
+        if isinstance(model, Probed):
+            model.probe_with([e.input for e in data])
     orders = {tuple(x.casefold() for x in m.labels): name for name, m in models.items()}
     if len({frozenset(order) for order in orders}) < len(orders):
         raise ModelError(

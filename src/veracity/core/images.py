@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import io
 import zlib
@@ -104,6 +105,23 @@ class Image(Input):
         height, width = self.shape
         return f"picture {width}×{height} {self.key[:12]}"
 
+    @property
+    def raw(self) -> Pixels:
+        return self.pixels
+
+    @property
+    def wire(self) -> str:
+        """The picture as PNG, in base64."""
+        return base64.b64encode(self._png).decode()
+
+    @cached_property
+    def _png(self) -> bytes:
+        from PIL import Image as Pictures
+
+        file = io.BytesIO()
+        Pictures.fromarray(self.pixels).save(file, "PNG", compress_level=1)
+        return file.getvalue()
+
     def keep(self, shown: BoolArray, how: Hiding) -> Image:
         """The picture with only the shown segments, the others hidden; cut as before."""
         if len(shown) != self.n_units:
@@ -150,12 +168,8 @@ class Image(Input):
         return _rounded(found)
 
     def to_row(self) -> dict[str, Any]:
-        from PIL import Image as Pictures
-
-        file = io.BytesIO()
-        Pictures.fromarray(self.pixels).save(file, "PNG", compress_level=1)
         return {
-            "picture": file.getvalue(),
+            "picture": self._png,
             "segmentation": self.segmentation,
             "segments": zlib.compress(self.segments.astype(np.uint16).tobytes(), 1),
         }

@@ -111,6 +111,16 @@ class Input(Protocol):
             return found
         return np.bincount(units, found, self.n_units) / np.bincount(units, minlength=self.n_units)
 
+    @property
+    def raw(self) -> Any:
+        """What somebody's function is given of it."""
+        raise DataError(f"inputs of the kind {self.kind} cannot be given to a function")
+
+    @property
+    def wire(self) -> str:
+        """What somebody's server is sent of it."""
+        raise DataError(f"inputs of the kind {self.kind} cannot be sent to a server")
+
     def readable(self) -> Self:
         """What a model is given of it, where nothing may be left to read."""
         return self
@@ -181,6 +191,14 @@ class Text(Input):
         return f"{self.text!r}, {self.spans!r}"
 
     def __str__(self) -> str:
+        return self.text
+
+    @property
+    def raw(self) -> str:
+        return self.text
+
+    @property
+    def wire(self) -> str:
         return self.text
 
     @property

@@ -88,7 +88,11 @@ class Encoder:
             }
         local = {"local_files_only": True, "trust_remote_code": False}
         with self.blamed(), silent():
-            tokenizer = transformers.AutoTokenizer.from_pretrained(str(self.folder), **local)
+            tokenizer = (
+                None
+                if head == "ForImageClassification"  # reads pixels
+                else transformers.AutoTokenizer.from_pretrained(str(self.folder), **local)
+            )
             kind = getattr(transformers, f"AutoModel{head}")
             config = transformers.AutoConfig.from_pretrained(self.folder, **local, **named)
             if found:
@@ -193,6 +197,8 @@ class Encoder:
                 f"expected {self.folder} to hold all weights that its config.json names; "
                 f"{len(lacking)} are missing, such as {lacking[0]}. Copy the folder anew"
             )
+        if tokenizer is None:
+            return
         try:
             rows = model.get_input_embeddings().num_embeddings
         except (NotImplementedError, AttributeError):  # no table: letters are hashed, say

@@ -103,6 +103,10 @@ def _from_folder(folder: Path, labels: Sequence[str] | None, label: str | None) 
         loaded: Classifier = found
         return loaded
     if (folder / "config.json").exists():
+        if _reads_images(folder):
+            from .transformers_pictures import load_image_transformer
+
+            return load_image_transformer(folder, labels)
         from .transformers_loading import load_transformer
 
         return load_transformer(folder, labels, label)
@@ -110,6 +114,14 @@ def _from_folder(folder: Path, labels: Sequence[str] | None, label: str | None) 
         f"expected a folder written by `veracity train` ({RECORD}) or by transformers "
         f"(config.json); {folder} has neither"
     )
+
+
+def _reads_images(folder: Path) -> bool:
+    """Whether a transformers folder holds an image classifier."""
+    with reading(folder / "config.json", remedy="Copy the folder anew", error=ModelError):
+        content = read_json(folder / "config.json")
+        names = content.get("architectures") if isinstance(content, dict) else None
+    return any(str(name).endswith("ForImageClassification") for name in names or ())
 
 
 def read_record(folder: Path) -> dict[str, Any]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from ...core.errors import ModelError
 from ...core.foreign import error_message, guarded
-from ...core.inputs import FloatArray, Text
+from ...core.inputs import FloatArray, Input, Text
 from ...core.plugins import nearest
 
 PROBE = "a short text"
@@ -31,7 +31,8 @@ RANGE_TOLERANCE = 1e-6
 
 
 class CallableClassifier:
-    """A function from a list of strings to probabilities, as a classifier."""
+    """A function from a list of strings, or of pictures as arrays, to probabilities, as a
+    classifier."""
 
     def __init__(
         self,
@@ -46,6 +47,7 @@ class CallableClassifier:
             )
         self.function = function
         self.spec = spec
+        self.probes: tuple[Any, ...] = FINGERPRINT
         self.name = spec or _qualified_name(function)
         with guarded(f"the model {self.name}", " when asked for its labels"):
             given = getattr(function, "labels", None) if labels is None else labels
@@ -55,26 +57,34 @@ class CallableClassifier:
     def labels(self) -> tuple[str, ...]:
         """Numbers, for a function that names no labels: one call tells how many."""
         if self._labels is None:
-            self._labels = numbered_labels(self._answer([PROBE], width=None).shape[1])
+            self._labels = numbered_labels(
+                self._answer(list(self.probes[:1]), width=None).shape[1]
+            )
         return self._labels
 
     @labels.setter
     def labels(self, labels: Sequence[str]) -> None:
         self._labels = checked_labels(labels, source=self.name)
 
-    def probabilities(self, inputs: Sequence[Text]) -> FloatArray:  # (inputs, labels)
+    def probabilities(self, inputs: Sequence[Input]) -> FloatArray:  # (inputs, labels)
         """The function's answers, checked."""
-        return self._answer([each.text for each in inputs], width=len(self.labels))
+        return self._answer([each.raw for each in inputs], width=len(self.labels))
+
+    def probe_with(self, inputs: Sequence[Input]) -> None:
+        """What the function is asked when only the shape of its answer, or whether it is still the
+        same, matters: texts unless it is for something else."""
+        if inputs and inputs[0].kind != Text.kind:
+            self.probes = tuple(one.raw for one in inputs[: len(FINGERPRINT)])
 
     def identity(self) -> str:
         """Source and a few answers: a function may read weights that its source does not show."""
         digest = hashlib.sha256(_source(self.function))
-        digest.update(self._answer(list(FINGERPRINT), width=None).round(4).tobytes())
+        digest.update(self._answer(list(self.probes), width=None).round(4).tobytes())
         module, _, name = self.spec.rpartition(":")
         where = f"{Path(module).name}:{name}" if self.spec else self.name
         return f"callable {where} {digest.hexdigest()}"
 
-    def _answer(self, texts: list[str], *, width: int | None) -> FloatArray:
+    def _answer(self, texts: list[Any], *, width: int | None) -> FloatArray:
         if not texts:
             return np.zeros((0, width or 0))
         count = len(texts)

@@ -24,7 +24,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 import numpy as np
 
 from ...core.errors import BudgetSpent, ModelError
-from ...core.inputs import FloatArray, Text
+from ...core.inputs import FloatArray, Input, Text
 from ...core.secrets import address_secrets, header_secrets
 from .answer_store import AnswerStore
 from .callables import PROBE, checked_labels, checked_probabilities, numbered_labels
@@ -44,7 +44,8 @@ OFTEN = 0.05
 
 
 class Endpoint:
-    """An address that takes `{"texts": […]}` and answers with probabilities, as a classifier.
+    """An address that takes `{"texts": […]}`, or `{"images": […]}` as PNG in base64, and answers
+    with probabilities, as a classifier.
 
     Processes that share a cache file share their answers, and no text is asked twice. Only the
     address and the text tell answers apart: where a header chooses the model, give each model its
@@ -78,6 +79,7 @@ class Endpoint:
         # A worker may stand in another folder.
         self.cache = None if cache is None else Path(cache).resolve()
         self.headers = _checked_headers(headers)
+        self.probe: Input = Text.of_words(PROBE.split())
         self._opened: _Session | None = None
         self._labels = None if labels is None else checked_labels(labels, source=self.name)
 
@@ -85,7 +87,7 @@ class Endpoint:
     def labels(self) -> tuple[str, ...]:
         """What the endpoint calls its labels; one probe finds out if nothing was asked before."""
         if self._known_labels() is None:
-            self._rows([PROBE])
+            self._rows([self.probe])
         return self._known_labels() or ()
 
     @labels.setter
@@ -101,9 +103,13 @@ class Endpoint:
         """The endpoint's answers, each text asked at most once."""
         if not inputs:
             return np.zeros((0, len(self.labels)))
-        texts = [each.text for each in inputs]
-        rows = self._rows(texts)
-        return np.stack([rows[text] for text in texts])
+        rows = self._rows(inputs)
+        return np.stack([rows[_name(one)] for one in inputs])
+
+    def probe_with(self, inputs: Sequence[Input]) -> None:
+        """What is sent to learn the labels: a text, unless the endpoint is for something else."""
+        if inputs and inputs[0].kind != Text.kind:
+            self.probe = inputs[0]
 
     def identity(self) -> str:
         """The address, without what opens it."""
@@ -137,11 +143,12 @@ class Endpoint:
             self._labels = self._session.store.labels()
         return self._labels
 
-    def _rows(self, texts: Sequence[str]) -> dict[str, FloatArray]:
+    def _rows(self, inputs: Sequence[Input]) -> dict[str, FloatArray]:
         """A row per distinct text: from the cache, or asked and cached batch by batch. What another
         process is asking is waited for."""
         store = self._session.store
-        distinct = list(dict.fromkeys(texts))
+        by_name = {_name(one): one for one in inputs}
+        distinct = list(by_name)
         known = self._known_labels()
         rows = store.find(distinct, width=len(known)) if known else {}
         missing = deque(text for text in distinct if text not in rows)
@@ -153,7 +160,7 @@ class Endpoint:
             missing.extendleft(reversed(claim.denied))
             missing.extend(claim.others)
             if claim.mine:
-                rows |= self._ask(claim.mine)
+                rows |= self._ask({name: by_name[name] for name in claim.mine})
             elif claim.denied:
                 raise BudgetSpent(
                     f"{self.name} has been asked {store.asked()} texts, the budget is "
@@ -164,11 +171,13 @@ class Endpoint:
                 time.sleep(OFTEN)
         return rows
 
-    def _ask(self, texts: list[str]) -> dict[str, FloatArray]:
-        store = self._session.store
+    def _ask(self, inputs: Mapping[str, Input]) -> dict[str, FloatArray]:
+        store, texts = self._session.store, list(inputs)
+        kind = next(iter(inputs.values())).kind
         try:
             try:
-                body = self._send(json.dumps({"texts": texts}).encode(), texts)
+                wires = [one.wire for one in inputs.values()]
+                body = self._send(json.dumps({f"{kind}s": wires}).encode(), texts)
             except ModelError:
                 store.count(-len(texts))  # no answer came, so none is owed
                 raise
@@ -343,6 +352,11 @@ class _Session:
     def close(self) -> None:
         self.client.close()
         self.store.connection.close()
+
+
+def _name(one: Input) -> str:
+    """What an answer is kept under: a text itself, anything larger by its key."""
+    return one.wire if isinstance(one, Text) else one.key
 
 
 def _address(url: str) -> str:

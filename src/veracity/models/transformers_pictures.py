@@ -1,0 +1,174 @@
+"""Image classifiers of the transformers library, from a folder; no code of theirs is run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ..core.classifiers import attention_way
+from ..core.errors import ModelError
+from ..core.files import read_json, reading
+from ..core.images import Image
+from ..core.inputs import FloatArray
+from ..core.schema import check_schema
+from ..engine.gradients import evaluating
+from .encoders import Encoder, silent
+from .pictures import DEVIATION, MEAN, MappedPicture, NeuralPicture
+from .transformers_text import label_names
+
+HEAD = "ForImageClassification"
+PREPARATION = "preprocessor_config.json"
+USUAL_SIDE = 224
+
+
+class ImageNetwork(nn.Module):
+    """What a transformers model is to ours: normalised pixels in, logits out."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, values: Tensor) -> Tensor:
+        logits: Tensor = self.model(pixel_values=values).logits
+        return logits
+
+
+class MappedImageNetwork(ImageNetwork):
+    """A convolutional one: the last maps are what its encoder ends in."""
+
+    def maps(self, values: Tensor) -> Tensor:
+        found: list[Tensor] = []
+        hook = self.encoder.register_forward_hook(
+            lambda _, __, output: found.append(output.last_hidden_state)
+        )
+        try:
+            self(values)
+        finally:
+            hook.remove()
+        return found[-1]
+
+    def decide(self, maps: Tensor) -> Tensor:
+        """What the model makes of other maps than those it found: in their place."""
+
+        def replaced(_: Any, __: Any, output: Any) -> Any:
+            output.last_hidden_state = maps
+            return output
+
+        hook = self.encoder.register_forward_hook(replaced)
+        try:
+            side = self.model.config.num_channels, *self.shape
+            return self(maps.new_zeros((len(maps), *side)))
+        finally:
+            hook.remove()
+
+    shape: tuple[int, int]
+
+    @property
+    def encoder(self) -> nn.Module:
+        found: nn.Module = self.model.base_model.encoder
+        return found
+
+
+class AttentivePicture(NeuralPicture):
+    """A network of patches that attend to each other."""
+
+    attention_ways: ClassVar[tuple[str, ...]] = ("rollout", "last")
+
+    def attention(self, inputs: Sequence[Image], way: str | None = None) -> list[FloatArray]:
+        """What the first token attends to, through all layers or in the last, averaged over heads;
+        a patch's weight is shared evenly by its pixels (Abnar & Zuidema 2020)."""
+        chosen = attention_way(self, way)
+        self.check(inputs)
+        found: list[FloatArray] = []
+        model: Any = self.network.model
+        with torch.inference_mode(), evaluating(self):
+            for some in self.parts(inputs):
+                values = self.normalised(np.stack([one.pixels for one in some]))
+                output = model(pixel_values=values.permute(0, 3, 1, 2), output_attentions=True)
+                layers = [layer.double().mean(dim=1) for layer in output.attentions]
+                weights = layers[-1] if chosen == "last" else _rollout(layers)
+                found += [self._on_pixels(row) for row in weights[:, 0].cpu().numpy()]
+        return found
+
+    def _on_pixels(self, row: FloatArray) -> FloatArray:
+        """The patches are the last tokens, in rows. (tokens,) → (pixels,)"""
+        height, width = self.shape
+        side = int(self.network.model.config.patch_size)
+        rows, columns = height // side, width // side
+        patches = row[-rows * columns :].reshape(rows, columns) / side**2
+        scores = np.zeros(self.shape)
+        scores[: rows * side, : columns * side] = patches.repeat(side, 0).repeat(side, 1)
+        return scores.ravel()
+
+
+def _rollout(layers: Sequence[Tensor]) -> Tensor:
+    """Attention through all layers, half of it to what each token was before. (batch, n, n) each"""
+    total = torch.eye(layers[0].shape[-1], dtype=layers[0].dtype, device=layers[0].device)
+    for layer in layers:
+        mixed = (layer + torch.eye(layer.shape[-1]).to(layer)) / 2
+        total = mixed @ total
+    return total
+
+
+def load_image_transformer(folder: Path, labels: Sequence[str] | None = None) -> NeuralPicture:
+    """An image classifier from a local folder, as the class whose abilities it has."""
+    encoder = Encoder(folder)
+    model, _, missing = encoder.read(HEAD, labels)
+    if missing:
+        raise ModelError(
+            f"{folder} holds a model without a trained classification head "
+            f"({', '.join(missing[:2])} are missing): its answers would be random. Train it first"
+        )
+    settings = _preparation(folder, model.config)
+    names = label_names(model.config)
+    if len(names) < 2:
+        raise ModelError(f"expected a classifier with two labels or more, got {len(names)}")
+    with encoder.blamed(), silent():
+        probe = torch.zeros((1, 3, *settings["shape"]))
+        network: Any = MappedImageNetwork(model)
+        network.shape = settings["shape"]
+        with torch.no_grad():
+            try:
+                mapped = network.maps(probe).dim() == 4
+            except (AttributeError, IndexError, TypeError):
+                mapped = False
+        if mapped:
+            return MappedPicture(network, names, name=folder.name, **settings)
+        network = ImageNetwork(model)
+        try:
+            model.set_attn_implementation("eager")
+            with torch.no_grad():
+                weights = model(pixel_values=probe, output_attentions=True).attentions
+            square = weights[0].dim() == 4 and hasattr(model.config, "patch_size")
+        except (AttributeError, IndexError, TypeError, ValueError):
+            square = False
+        kind = AttentivePicture if square else NeuralPicture
+        return kind(network, names, name=folder.name, **settings)
+
+
+def _preparation(folder: Path, config: Any) -> dict[str, Any]:
+    """How pictures are prepared for the model, by the file that lies beside it."""
+    path = folder / PREPARATION
+    content: dict[str, Any] = {}
+    if path.exists():
+        with reading(path, remedy="Copy the folder anew", error=ModelError):
+            content = read_json(path)
+            check_schema(content, {"image_mean?": [float], "image_std?": [float]})
+    side = content.get("crop_size") if content.get("do_center_crop") else None
+    side = side or content.get("size") or getattr(config, "image_size", USUAL_SIDE)
+    if isinstance(side, dict):
+        side = side.get("shortest_edge") or (side.get("height"), side.get("width"))
+    shape = tuple(side) if isinstance(side, list | tuple) else (side, side)
+    if len(shape) != 2 or not all(isinstance(n, int) and 0 < n < 10_000 for n in shape):
+        raise ModelError(f"expected {path} to name a size of pictures, got {side!r:.60}")
+    plain = content.get("do_normalize") is False
+    return {
+        "shape": shape,
+        "mean": (0.0,) * 3 if plain else tuple(content.get("image_mean", MEAN)),
+        "deviation": (1.0,) * 3 if plain else tuple(content.get("image_std", DEVIATION)),
+    }
