@@ -6,7 +6,7 @@ import dataclasses
 import warnings
 from collections.abc import Mapping, Sequence
 
-from ..core.classifiers import Classifier, Probed
+from ..core.classifiers import Classifier
 from ..core.errors import DataError, ModelError
 from ..core.examples import UNLABELLED, Dataset
 
@@ -19,8 +19,8 @@ def fit_labels(data: Dataset, models: Mapping[str, Classifier]) -> Dataset:
     if not len(data):
         raise DataError(f"expected at least one example in {data.name}, got none")
     for model in models.values():
-        if isinstance(model, Probed):
-            model.probe_with([e.input for e in data])
+        # before anything looks at its labels: for these somebody's code may have to be asked
+        getattr(model, "probe_with", lambda _: None)([e.input for e in data])
     orders = {tuple(x.casefold() for x in m.labels): name for name, m in models.items()}
     if len({frozenset(order) for order in orders}) < len(orders):
         raise ModelError(

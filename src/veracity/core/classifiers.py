@@ -200,13 +200,6 @@ class Convolutional(Differentiable, Protocol):
 
 
 @runtime_checkable
-class Probed(Classifier, Protocol):
-    """Somebody's code, which must be asked something to know its labels."""
-
-    def probe_with(self, inputs: Sequence[Any]) -> None: ...
-
-
-@runtime_checkable
 class Truncating(Classifier, Protocol):
     """Reads only the first features of an input; what stands behind them decides nothing."""
 

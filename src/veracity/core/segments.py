@@ -36,7 +36,7 @@ def quickshift(
     whatever its size."""
     from skimage.segmentation import quickshift as found
 
-    size = kernel * max(pixels.shape[:2]) / SIDE
+    size = max(1.0, kernel * max(pixels.shape[:2]) / SIDE)  # the package knows no smaller one
     return _made(
         found, pixels, kernel_size=size, max_dist=distance, ratio=ratio, rng=0, channel_axis=-1
     )

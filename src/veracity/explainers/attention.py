@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
 from ..core.attributions import Attribution
 from ..core.classifiers import Attentive, Classifier
 from ..core.explainers import Explainer
-from ..core.inputs import FloatArray, Input
+from ..core.inputs import FloatArray, Input, Text
 from ..engine.call_counter import add_calls
 
 
@@ -24,7 +24,9 @@ class Attention(Explainer):
     text's words sum to 1.
     """
 
+    takes: ClassVar[tuple[str, ...]] = (Text.kind, "image")
     needs: ClassVar[type] = Attentive
+    suited: ClassVar[Mapping[str, Mapping[str, Any]]] = {"image": {"layers": "rollout"}}
 
     layers: Literal["last", "rollout"] = "last"
     """Attention of the last layer, or followed through all layers of a transformer."""

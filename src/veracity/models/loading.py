@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from inspect import getattr_static
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -154,8 +155,10 @@ def check_labels(names: Any) -> None:
 
 
 def _live(source: Any, labels: Sequence[str] | None, label: str | None) -> Classifier:
-    if isinstance(source, Classifier):
-        return source
+    # not isinstance: that would ask for its labels, and a function may not know what of
+    if hasattr(type(source), "probabilities") and getattr_static(source, "labels", None):
+        live: Classifier = source
+        return live
     if hasattr(source, "tokenizer") and hasattr(source, "model"):
         from .transformers_loading import wrapped
 

@@ -19,7 +19,7 @@ from ..core.schema import check_schema
 from ..engine.gradients import evaluating
 from .encoders import Encoder, silent
 from .pictures import DEVIATION, MEAN, MappedPicture, NeuralPicture
-from .transformers_text import label_names
+from .transformers_text import label_names, rollout, showing_attention
 
 HEAD = "ForImageClassification"
 PREPARATION = "preprocessor_config.json"
@@ -77,22 +77,23 @@ class MappedImageNetwork(ImageNetwork):
 class AttentivePicture(NeuralPicture):
     """A network of patches that attend to each other."""
 
-    attention_ways: ClassVar[tuple[str, ...]] = ("rollout", "last")
+    attention_ways: ClassVar[tuple[str, ...]] = ("last", "rollout")
 
     def attention(self, inputs: Sequence[Image], way: str | None = None) -> list[FloatArray]:
-        """What the first token attends to, through all layers or in the last, averaged over heads;
-        a patch's weight is shared evenly by its pixels (Abnar & Zuidema 2020)."""
+        """What the first token attends to in the last layer or through all of them, averaged over
+        heads; a patch's weight is shared evenly by its pixels."""
         chosen = attention_way(self, way)
         self.check(inputs)
         found: list[FloatArray] = []
         model: Any = self.network.model
-        with torch.inference_mode(), evaluating(self):
+        with torch.inference_mode(), evaluating(self), showing_attention(model):
             for some in self.parts(inputs):
                 values = self.normalised(np.stack([one.pixels for one in some]))
                 output = model(pixel_values=values.permute(0, 3, 1, 2), output_attentions=True)
                 layers = [layer.double().mean(dim=1) for layer in output.attentions]
-                weights = layers[-1] if chosen == "last" else _rollout(layers)
-                found += [self._on_pixels(row) for row in weights[:, 0].cpu().numpy()]
+                first = torch.zeros(len(some), dtype=torch.int64, device=self.device)
+                weights = layers[-1][:, 0] if chosen == "last" else rollout(layers, first)
+                found += [self._on_pixels(row) for row in weights.cpu().numpy()]
         return found
 
     def _on_pixels(self, row: FloatArray) -> FloatArray:
@@ -104,15 +105,6 @@ class AttentivePicture(NeuralPicture):
         scores = np.zeros(self.shape)
         scores[: rows * side, : columns * side] = patches.repeat(side, 0).repeat(side, 1)
         return scores.ravel()
-
-
-def _rollout(layers: Sequence[Tensor]) -> Tensor:
-    """Attention through all layers, half of it to what each token was before. (batch, n, n) each"""
-    total = torch.eye(layers[0].shape[-1], dtype=layers[0].dtype, device=layers[0].device)
-    for layer in layers:
-        mixed = (layer + torch.eye(layer.shape[-1]).to(layer)) / 2
-        total = mixed @ total
-    return total
 
 
 def load_image_transformer(folder: Path, labels: Sequence[str] | None = None) -> NeuralPicture:
@@ -141,13 +133,12 @@ def load_image_transformer(folder: Path, labels: Sequence[str] | None = None) ->
             return MappedPicture(network, names, name=folder.name, **settings)
         network = ImageNetwork(model)
         try:
-            model.set_attn_implementation("eager")
-            with torch.no_grad():
+            with torch.no_grad(), showing_attention(model):
                 weights = model(pixel_values=probe, output_attentions=True).attentions
-            square = weights[0].dim() == 4 and hasattr(model.config, "patch_size")
+            attends = weights[0].dim() == 4 and hasattr(model.config, "patch_size")
         except (AttributeError, IndexError, TypeError, ValueError):
-            square = False
-        kind = AttentivePicture if square else NeuralPicture
+            attends = False
+        kind = AttentivePicture if attends else NeuralPicture
         return kind(network, names, name=folder.name, **settings)
 
 
