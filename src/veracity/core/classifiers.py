@@ -116,15 +116,6 @@ class Selective(Classifier, Protocol):
     ) -> list[FloatArray]: ...  # per input: (words,) from 0 to 1, above 0 where a word is read
 
 
-class Layout(Protocol):
-    """Which features of an input each cell of a feature map reads."""
-
-    @property
-    def cell_per_feature(self) -> bool: ...  # whether padding gives every feature a cell of its own
-
-    def features(self, cell: int, n_features: int) -> Sequence[int]: ...  # of so many that are read
-
-
 @dataclass(frozen=True)
 class RowLayout:
     """Cells in a row, each reading so many features in a row, with padding around the input."""
@@ -135,9 +126,11 @@ class RowLayout:
 
     @property
     def cell_per_feature(self) -> bool:
+        """Whether padding gives every feature a cell of its own."""
         return self.before + self.after == self.width - 1
 
     def features(self, cell: int, n_features: int) -> range:
+        """Which features a cell reads, of so many that are read."""
         first = cell - self.before
         return range(max(first, 0), min(first + self.width, n_features))
 
@@ -150,7 +143,7 @@ class RowLayout:
 class FeatureMap:
     """What filters of one size found in every cell of a batch of inputs."""
 
-    layout: Layout
+    layout: RowLayout
     values: Tensor  # (batch, cells, filters) after ReLU; zero in cells that are not an input's own
     present: Tensor  # (batch, cells) bool: an input's own cells, those over its own padding too
 

@@ -14,9 +14,8 @@ from ..core.classifiers import Differentiable, Embedded, LinearFirstLayer
 from ..core.errors import ModelError
 from ..core.inputs import Alignment, FloatArray, Input
 from .batches import FEATURES_AT_ONCE, by_length
-from .cache import cached_answers
 from .call_counter import add_calls
-from .inference import checked
+from .inference import uncounted_probabilities
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -209,11 +208,8 @@ def check_answers(model: Differentiable, inputs: Sequence[Input], logits: Tensor
     if not texts:
         return
 
-    def ask(places: list[int]) -> FloatArray:
-        return checked(model, model.probabilities([texts[i] for i in places]), len(places))
-
     # not counted: to be explained, the answers were asked for before
-    answers = cached_answers(model, texts, ask, len(model.labels))
+    answers = uncounted_probabilities(model, texts)
     followed = _numbers(torch.softmax(logits.detach().double(), dim=-1))[known]
     apart = np.abs(answers - followed).max(axis=1)
     worst = int(apart.argmax())
