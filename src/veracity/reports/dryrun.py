@@ -10,7 +10,6 @@ from pathlib import Path
 from urllib.parse import quote
 
 import numpy as np
-from markupsafe import Markup
 
 from ..core.progress import Progress, Watcher
 from ..experiments.dryrun_findings import (
@@ -19,14 +18,13 @@ from ..experiments.dryrun_findings import (
     DryRun,
     DryRunFindings,
     Key,
-    MethodProfile,
     Trial,
     findings,
 )
 from ..results.guarantees import LUCK, REACH
 from . import plots
 from .agreement import AGREE, DISAGREE
-from .dryrun_sentences import headline, remarks
+from .dryrun_sentences import SIGNS, headline, remarks
 from .html import write_report
 from .pages import rendered, write_page
 from .sentences import Sentence, SentenceStore, choose, explained
@@ -40,7 +38,6 @@ EASY = 16
 """So many words are read at a glance."""
 
 MOST_TRIED = 20
-SIGNS = {"exposes": "✓", "unclear": "?", "hides": "✗"}
 
 
 def write_dryrun(
@@ -76,6 +73,8 @@ def build_dryrun(
     return rendered(
         "dryrun.html",
         page=page,
+        headline=headline(dry, found),
+        remarks=remarks(dry, found),
         dry=dry,
         config=dry.config,
         found=found,
@@ -87,21 +86,6 @@ def build_dryrun(
         agree=AGREE,
         disagree=DISAGREE,
     )
-
-
-@dataclass(frozen=True)
-class _Group:
-    """The columns of one cue, strongest first."""
-
-    title: str
-    cells: Sequence[CueResult]
-
-
-@dataclass(frozen=True)
-class _MethodCost:
-    profile: MethodProfile
-    seconds_share: float
-    questions_share: float
 
 
 @dataclass(frozen=True)
@@ -138,20 +122,12 @@ class DryRunPage:
     found: DryRunFindings
     place: Path
 
-    @property
-    def headline(self) -> str:
-        return headline(self.dry, self.found)
-
-    @property
-    def remarks(self) -> list[str]:
-        return remarks(self.dry, self.found)
-
     @cached_property
-    def groups(self) -> list[_Group]:
-        cues = list(dict.fromkeys(cell.cue for cell in self.found.cells))
+    def groups(self) -> list[tuple[str, list[CueResult]]]:
+        """The title of every cue and its columns, strongest first."""
+        cues = dict.fromkeys(cell.cue for cell in self.found.cells)
         return [
-            _Group(self.dry.title(cue), [c for c in self.found.cells if c.cue == cue])
-            for cue in cues
+            (self.dry.title(cue), [c for c in self.found.cells if c.cue == cue]) for cue in cues
         ]
 
     @property
@@ -165,18 +141,15 @@ class DryRunPage:
     @property
     def cues(self) -> list[tuple[str, str]]:
         """The cues in the plots, with the shape of their marks."""
-        return [(g.title, plots.shape(i)) for i, g in enumerate(self.groups)]
+        return [(title, plots.shape(i)) for i, (title, _) in enumerate(self.groups)]
 
     @property
     def has_decoys(self) -> bool:
         return any(p.decoys is not None for p in self.found.profiles)
 
     @property
-    def costs(self) -> list[_MethodCost]:
-        ordered = sorted(self.found.profiles, key=lambda p: p.seconds)
-        seconds = plots.shares([p.seconds for p in ordered])
-        questions = plots.shares([p.questions for p in ordered])
-        return [_MethodCost(*row) for row in zip(ordered, seconds, questions, strict=True)]
+    def costs(self) -> list[plots.CostRow]:
+        return plots.cost_rows((p.method, p.seconds, p.questions) for p in self.found.profiles)
 
     def link(self, trial: Trial) -> str:
         """The audit's own report, as seen from this page."""
@@ -258,10 +231,6 @@ class DryRunPage:
             return None
         rows = [self.methods.index(m) for m in (one.shows, one.fails)]
         return _DrawnContrast(number, rows, self.kept.groups[place], one.shows, one.fails)
-
-    @property
-    def data(self) -> Markup:
-        return Markup(self.kept.json)
 
     @property
     def methods(self) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from ..core.examples import UNLABELLED
 from ..core.plugins import nearest
 from ..data.words import is_chinese
 from ..results.conclusions import Conclusions, conclude
-from ..results.pairs import Pair, Pairs, Side, pairs_of, telling_method
+from ..results.pairs import Pairs, Side, pairs_of, telling_method
 from ..results.robustness import UNTYPED, GroupAccuracy, Robustness, robustness_of
 from ..results.run import Run
 from .coloured import ColouredWord, coloured
@@ -73,40 +73,24 @@ def pairs_page(found: Pairs, *, robustness: Robustness | None = None) -> str:
         "pairs.html",
         styles=("report.css", "suspects.css"),
         scripts=(),
+        filters={"shaded": _shaded, "rationales": _rationales},
         found=found,
-        cards=[_card(pair) for pair in found.pairs[:MOST_PAIRS]],
+        pairs=found.pairs[:MOST_PAIRS],
         robustness=robustness,
         attacks=ATTACKS,
         sections=sections(robustness) if robustness else [],
     )
 
 
-@dataclass(frozen=True)
-class _Row:
-    name: str
-    one: Side
-    words: tuple[ColouredWord, ...]
-    after: str
-    rationales: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class _Card:
-    pair: Pair
-    rows: tuple[_Row, _Row]
-
-
-def _card(pair: Pair) -> _Card:
-    return _Card(pair, (_row("original", pair.original), _row("twin", pair.twin)))
-
-
-def _row(name: str, one: Side) -> _Row:
+def _shaded(one: Side) -> tuple[ColouredWord, ...]:
     marked = {place for places in one.rationales for place in places}
-    gaps = one.input.gaps
-    words = coloured(gaps[:-1], one.input.words, one.scores, marked=marked, top=one.top)
+    gaps = one.input.gaps[:-1]
+    return coloured(gaps, one.input.words, one.scores, marked=marked, top=one.top)
+
+
+def _rationales(one: Side) -> list[str]:
     between = "" if is_chinese(one.input.text) else " "
-    sets = tuple(between.join(one.input.words[i] for i in places) for places in one.rationales)
-    return _Row(name, one, words, gaps[-1], sets)
+    return [between.join(one.input.words[i] for i in places) for places in one.rationales]
 
 
 # ---- in a terminal --------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 
 from ..core.attributions import Fragment, Kind
 from ..core.changes import DECOY, PLANTED
@@ -54,7 +55,7 @@ class Explained:
 class Payload:
     """The sentences chosen for a page, ready to be put in it."""
 
-    json: str
+    json: Markup
     places: Mapping[tuple[str, str], int]  # (model, example) → number on the page
 
 
@@ -157,7 +158,7 @@ class SentenceStore:
         return len(self.items) - 1
 
     @property
-    def json(self) -> str:
+    def json(self) -> Markup:
         return embedded(
             {
                 "models": list(self.groups),
@@ -253,9 +254,9 @@ def _size(content: Any) -> int:
     return len(embedded(content).encode())
 
 
-def embedded(content: Any) -> str:
+def embedded(content: Any) -> Markup:
     """JSON that may stand inside a script element: nothing in it can end the element."""
     text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
+    return Markup(text)

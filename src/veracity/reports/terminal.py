@@ -23,7 +23,7 @@ from ..results.conclusions import Conclusions, Recommendation
 from ..results.run import Run
 from ..results.standings import Entry, Standing
 from ..results.verdicts import Verdict, verdicts
-from .dryrun_sentences import headline, remarks
+from .dryrun_sentences import SIGNS, headline, remarks
 from .scoreboard import ARROWS, Board, against_chance, board, leading
 from .showing import number, percent, printable, words
 
@@ -188,7 +188,6 @@ def _verdict(sentence: str, use: str | None) -> Line:
 
 # ---- dry runs -------------------------------------------------------------------------------
 
-SIGNS = {"exposes": "✓", "unclear": "?", "hides": "✗"}
 _STYLES = {"exposes": "bold", "unclear": "", "hides": "red"}
 _COLUMN = 9  # characters of a cue's column
 
