@@ -69,10 +69,8 @@ def explain(
     if data:
         inputs = [(e.id, e.input) for e in file.part(data, split, limit, seed)]
     else:
-        inputs = [
-            (str(i), t)
-            for i, t in enumerate(typed_texts(texts or [], file.language, file.max_words))
-        ]
+        typed = typed_texts(texts or [], file.language, file.max_words)
+        inputs = [(str(i), text) for i, text in enumerate(typed)]
     wanted = wanted_target(target, loaded.labels)
     if out is not None:
         _explained_to(out, loaded, explainer, inputs, target=wanted, seed=seed)

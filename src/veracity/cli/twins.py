@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -23,10 +23,7 @@ from .options import (
     Workers,
 )
 from .reading import FileOptions, ModelOptions, read_training, short_names
-from .showing import Answer, ProgressBars, print_path
-
-if TYPE_CHECKING:
-    from rich.console import Console
+from .showing import Answer, ProgressBars
 
 
 def robustness(
@@ -88,19 +85,14 @@ def robustness(
     found = {name: robustness_of(run, name) for name in run.models}
     write_robustness(found, folder / FILE)
     pages = write_pair_pages(run, method=run.explainers[0])
-
-    def show(console: Console) -> None:
-        print_robustness(console, found)
-        for page in pages:
-            print_path(console, "Pairs", page)
-
     return Answer(
         json={
             "run": str(folder),
             "pages": [str(p) for p in pages],
             "models": {name: one.to_dict() for name, one in found.items()},
         },
-        show=show,
+        show=lambda console: print_robustness(console, found),
+        written=[("Pairs", page) for page in pages],
     )
 
 
@@ -143,7 +135,6 @@ def augment(
     """Does training on pattern-made twins help, and against whom? Trains both ways; resumes."""
     from dataclasses import replace
 
-    from ..data.splits import sampled
     from ..experiments.augmentation import augmentation
     from ..experiments.augmentation_record import FILE
     from ..models.architectures import architectures
@@ -154,11 +145,12 @@ def augment(
         made, epochs=epochs, batch_size=batch_size, learning_rate=learning_rate
     )
     tested = file.data(twins)
-    read = replace(file, columns=train_columns, layout=train_layout).data(train)
+    teaching = replace(file, columns=train_columns, layout=train_layout)
+    taught = teaching.part(train, "all", limit, seed)
     with ProgressBars() as bars:
         found = augmentation(
             made,
-            sampled(read, limit, seed=seed),
+            taught,
             tested,
             by=by,
             out=out,
@@ -166,15 +158,11 @@ def augment(
             seeds=seeds,
             seed=seed,
             training=training,
-            watch=lambda progress: bars.watch("augment", progress),
+            watch=bars.of("augment"),
         )
     page = write_augmentation(found, out)
-
-    def show(console: Console) -> None:
-        print_augmentation(console, found)
-        print_path(console, "Models and figures", out)
-        print_path(console, "Report", page)
-
     return Answer(
-        json={"found": str(out / FILE), "report": str(page), **found.to_dict()}, show=show
+        json={"found": str(out / FILE), "report": str(page), **found.to_dict()},
+        show=lambda console: print_augmentation(console, found),
+        written=[("Models and figures", out), ("Report", page)],
     )
