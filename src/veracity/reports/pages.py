@@ -56,14 +56,32 @@ def rendered(
     css, js = (
         "\n".join((_HERE / f).read_text("utf-8") for f in files) for files in (styles, scripts)
     )
-    environment = Environment(
+    templates = environment()
+    templates.filters |= filters or {}
+    policy = (
+        f"default-src 'none'; script-src '{_digest(js)}'; style-src '{_digest(css)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    return templates.get_template(template).render(
+        policy=policy,
+        css=Markup(css),
+        js=Markup(js),
+        version=__version__,
+        arrows=ARROWS,
+        **context,
+    )
+
+
+def environment() -> Environment:
+    """The templates, and the forms in which they show things."""
+    templates = Environment(
         loader=FileSystemLoader(_HERE),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {
+    templates.filters |= {
         "number": showing.number,
         "percent": showing.percent,
         "exact_percent": showing.exact_percent,
@@ -77,20 +95,8 @@ def rendered(
         "settings": showing.setting_list,
         "chance": against_chance,
         "heat": heat,
-        **(filters or {}),
     }
-    policy = (
-        f"default-src 'none'; script-src '{_digest(js)}'; style-src '{_digest(css)}'; "
-        "base-uri 'none'; form-action 'none'"
-    )
-    return environment.get_template(template).render(
-        policy=policy,
-        css=Markup(css),
-        js=Markup(js),
-        version=__version__,
-        arrows=ARROWS,
-        **context,
-    )
+    return templates
 
 
 def _digest(content: str) -> str:
