@@ -157,6 +157,9 @@ class PlantedTextReader:
             f"{Path(source).name}, scale {setup.scale}; test accuracy {min(accuracies):.3f} to "
             f"{max(accuracies):.3f}.{self.like_the_paper}"
         )
+        notes = ["labels", "articles", "forced", "vectors"]
+        notes += [] if find_spec(GLOVE) else ["no_glove"]
+        notes += ["reinforced"] if sizes["reinforced"] else []
         return Findings(
             recipe=recipe.plugin_name(),
             title=recipe.title,
@@ -172,18 +175,7 @@ class PlantedTextReader:
             claims=(*self.attention_claims(), *self.rationale_claims()),
             figures=tuple(self.figures()),
             texts=tuple(self.texts()),
-            notes=tuple(
-                self.declared.note(name, package=GLOVE)
-                for name, holds in (
-                    ("labels", True),
-                    ("articles", True),
-                    ("forced", True),
-                    ("vectors", True),
-                    ("no_glove", not find_spec(GLOVE)),
-                    ("reinforced", sizes["reinforced"]),
-                )
-                if holds
-            ),
+            notes=tuple(self.declared.note(name, package=GLOVE) for name in notes),
         )
 
     # ---- tables -----------------------------------------------------------------------------
