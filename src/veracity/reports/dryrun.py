@@ -22,11 +22,11 @@ from ..experiments.dryrun_findings import (
     findings,
 )
 from ..results.guarantees import LUCK, REACH
+from ..results.run import SUMMARIES
 from . import plots
-from .agreement import AGREE, DISAGREE
 from .dryrun_sentences import SIGNS, headline, remarks
 from .html import write_report
-from .pages import rendered, write_page
+from .pages import is_newer, rendered, write_page
 from .sentences import Sentence, SentenceStore, choose, explained
 from .showing import percent
 
@@ -49,19 +49,15 @@ def write_dryrun(
 ) -> Path:
     """Put the page in the folder, or where it is asked for, and the audits' reports with them."""
     path = path or dry.folder / "report.html"
-    scored = [t for t in dry.trials if t.status == "scored"]
-    stale = [t for t in scored if not _is_fresh(dry.folder / t.audit)]
+    stale = []
+    for trial in dry.trials:
+        audit = dry.folder / trial.audit
+        if trial.status == "scored" and not is_newer(audit / "report.html", audit / SUMMARIES):
+            stale.append(trial)
     for number, trial in enumerate(stale, start=1):
         write_report(dry.run(trial))
         watch(Progress(number, len(stale), trial.name))
     return write_page(build_dryrun(dry, path.parent, found), path)
-
-
-def _is_fresh(audit: Path) -> bool:
-    report, summary = audit / "report.html", audit / "summaries.json"
-    return report.exists() and (
-        not summary.exists() or report.stat().st_mtime >= summary.stat().st_mtime
-    )
 
 
 def build_dryrun(
@@ -83,8 +79,6 @@ def build_dryrun(
         half=HALF,
         reach=REACH,
         luck=LUCK,
-        agree=AGREE,
-        disagree=DISAGREE,
     )
 
 
@@ -94,17 +88,6 @@ class _Contrast:
 
     cell: CueResult
     sentence: Sentence
-    shows: str
-    fails: str
-
-
-@dataclass(frozen=True)
-class _DrawnContrast:
-    """Where it stands among the sentences of the page, and whose rows are drawn."""
-
-    number: int
-    rows: Sequence[int]
-    cue: str
     shows: str
     fails: str
 
@@ -220,17 +203,12 @@ class DryRunPage:
         return kept
 
     @property
-    def example(self) -> _DrawnContrast | None:
-        """The contrast as the script draws it."""
-        one = self.contrast
-        if one is None:
+    def drawn(self) -> int | None:
+        """Where the contrast stands among the sentences of the page, if it does."""
+        if self.contrast is None:
             return None
-        place = self.found.cells.index(one.cell)
-        number = next((i for i, x in enumerate(self.kept.items) if x["model"] == place), None)
-        if number is None:
-            return None
-        rows = [self.methods.index(m) for m in (one.shows, one.fails)]
-        return _DrawnContrast(number, rows, self.kept.groups[place], one.shows, one.fails)
+        place = self.found.cells.index(self.contrast.cell)
+        return next((i for i, x in enumerate(self.kept.items) if x["model"] == place), None)
 
     @property
     def methods(self) -> list[str]:

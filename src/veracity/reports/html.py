@@ -16,7 +16,6 @@ from ..results.sampling import Lead, Noise, OwnError, leads, noise, own_errors, 
 from ..results.standings import Standing
 from ..results.verdicts import Verdict
 from . import charts, plots
-from .agreement import AGREE, DISAGREE
 from .pages import pair_page, rendered, write_page
 from .scoreboard import Board, board, comparisons, leading
 from .sentences import (
@@ -66,8 +65,7 @@ def _render(page: _Page) -> str:
         run=page.run,
         config=page.run.config,
         remarks=remarks(page.run),
-        agree=AGREE,
-        disagree=DISAGREE,
+        comparisons=comparisons,
         plots=plots,
         size=charts,
     )
@@ -166,9 +164,6 @@ class _Page:
             for m in self.run.config.metrics
             if m in summaries
         ]
-
-    def comparisons(self, model: str) -> str:
-        return comparisons(self.of(model))
 
 
 def _reason(verdict: Verdict) -> str:

@@ -18,6 +18,7 @@ from .. import __version__
 from ..core.files import check_new, written_whole
 from ..results.run import Run, slug
 from . import showing
+from .agreement import AGREE, DISAGREE
 from .scoreboard import ARROWS, against_chance
 
 _HERE = Path(__file__).parent
@@ -37,6 +38,12 @@ def write_page(content: str, path: Path) -> Path:
 def check_page(path: Path) -> None:
     """Told before any work is done: nothing but a page of ours is written over."""
     check_new(path, OURS)
+
+
+def is_newer(page: Path, shown: Path) -> bool:
+    """Whether a page is there, and the file that it shows has not been written since."""
+    before = shown.stat().st_mtime_ns if shown.exists() else 0
+    return page.exists() and page.stat().st_mtime_ns >= before
 
 
 def pair_page(run: Run, model: str) -> Path:
@@ -68,6 +75,8 @@ def rendered(
         js=Markup(js),
         version=__version__,
         arrows=ARROWS,
+        agree=AGREE,
+        disagree=DISAGREE,
         **context,
     )
 

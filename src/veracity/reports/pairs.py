@@ -52,15 +52,12 @@ def write_pair_pages(
     advice = None if method else conclusions or conclude(run)
     written = []
     for name in models:
-        found = pairs_of(run, name, _telling(run, name, method, advice))
+        told = method if advice is None else telling_method(run, name, advice.of(name).verdicts)
+        found = pairs_of(run, name, told)
         path = out or pair_page(run, name)
         rates = robustness_of(run, name) if UNLABELLED not in run.labels else None
         written.append(write_pairs(found, path, robustness=rates))
     return written
-
-
-def _telling(run: Run, model: str, method: str, advice: Conclusions | None) -> str:
-    return method if advice is None else telling_method(run, model, advice.of(model).verdicts)
 
 
 def write_pairs(found: Pairs, path: Path, *, robustness: Robustness | None = None) -> Path:

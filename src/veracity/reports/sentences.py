@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, zip_longest
 from typing import Any
 
 import numpy as np
@@ -121,7 +122,8 @@ def payload(run: Run, found: Sequence[Explained], *, room: int) -> Payload:
     chosen = [choose(f.sentences, each, seed=run.config.seed) for f in found]
     kept = SentenceStore(run.models, methods_in_order(run), run.labels, room)
     places: dict[tuple[str, str], int] = {}
-    for sentence in _in_turn(chosen):
+    # one of each model after the other, so that room is shared fairly
+    for sentence in filter(None, chain.from_iterable(zip_longest(*chosen))):
         place = kept.add(sentence, run.models.index(sentence.model), sentence.example.id)
         if place is not None:
             places[sentence.model, sentence.example.id] = place
@@ -171,12 +173,6 @@ class SentenceStore:
                 "items": self.items,
             }
         )
-
-
-def _in_turn(lists: Sequence[Sequence[Sentence]]) -> Iterator[Sentence]:
-    """One from each model after the other, so that room is shared fairly."""
-    for place in range(max(map(len, lists), default=0)):
-        yield from (sentences[place] for sentences in lists if place < len(sentences))
 
 
 def _text(sentence: Sentence, room: int) -> dict[str, Any]:

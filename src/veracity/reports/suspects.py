@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text as Line
 
 from ..suspicion.record import Suspect, SuspectExample, Suspects
@@ -17,6 +15,7 @@ from .coloured import ColouredWord, coloured
 from .pages import rendered, write_page
 from .plots import Axis
 from .showing import number, percent, printable
+from .terminal import plain_table
 
 PAGE = "suspects.html"
 SIZE = {"width": 720, "height": 440, "left": 54, "right": 690, "top": 12, "bottom": 396}
@@ -68,12 +67,7 @@ def sentence(s: Suspect) -> str:
 
 def print_suspects(console: Console, found: Suspects) -> None:
     """The strongest candidates in a table, suspects first, then what to make of them."""
-    table = Table(
-        title=Line(printable(found.model), style="bold"),
-        title_justify="left",
-        box=None,
-        pad_edge=False,
-    )
+    table = plain_table(found.model)
     table.add_column("", no_wrap=True)
     table.add_column("look", overflow="fold")
     for heading in ("kind", "speaks"):
@@ -116,16 +110,6 @@ def _short(value: float) -> str:
 # ---- for the page ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Dot:
-    name: str
-    x: float
-    y: float
-    r: float
-    suspect: bool
-    title: str
-
-
 def _longest(s: Suspect) -> float:
     """The weight whose bar is longest, by topic or by place."""
     return max((abs(v) for v in (*s.topics.values(), *s.places.values())), default=0.0)
@@ -144,23 +128,23 @@ def _plot(found: Suspects) -> dict[str, Any]:
     y = Axis.around([dot[2] for dot in found.dots], SIZE["bottom"], SIZE["top"])
     most = max((dot[3] for dot in found.dots), default=1)
     dots = [
-        _Dot(
-            name=name,
-            x=x(expected),
-            y=y(weight),
-            r=round(1.5 + 4.5 * math.sqrt(texts / most), 1),
-            suspect=name in names,
-            title=f"{name}: weighs {number(weight, signed=True)}, expected "
+        {
+            "name": name,
+            "x": x(expected),
+            "y": y(weight),
+            "r": round(1.5 + 4.5 * math.sqrt(texts / most), 1),
+            "suspect": name in names,
+            "title": f"{name}: weighs {number(weight, signed=True)}, expected "
             f"{number(expected, signed=True)}, {texts} texts",
-        )
+        }
         for name, expected, weight, texts in found.dots
     ]
     low, high = max(x.marks[0], y.marks[0]), min(x.marks[-1], y.marks[-1])
-    suspect = ", ".join(dot.title for dot in dots if dot.suspect)
+    suspect = ", ".join(dot["title"] for dot in dots if dot["suspect"])
     return {
         "across": x.ticks,
         "up": y.ticks,
         "line": (x(low), y(low), x(high), y(high)),
-        "dots": sorted(dots, key=lambda dot: dot.suspect),
+        "dots": sorted(dots, key=lambda dot: dot["suspect"]),
         "description": suspect or "No word is far from the line of equal weights.",
     }

@@ -231,10 +231,11 @@ class IdcReader:
             }
 
         whole = found["whole"]
-        rows = {
+        rows: dict[str, dict[str, Value]] = {
             "nothing removed": {
-                **left({"printed": whole, "ratio": whole, "bounded": whole}, published["whole"]),
+                "printed": Cell.at(whole, published=published["whole"]),
                 "ratio": Cell(1.0),
+                "bounded": Cell.at(whole),
                 "removed": Cell(0.0),
             }
         }

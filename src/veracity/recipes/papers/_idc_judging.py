@@ -169,10 +169,8 @@ def _differences(
     seed: int,
 ) -> list[StepResult]:
     """Differences of kappas on the same texts, corrected for all looks of one reading."""
-    of_cnn = [
-        *((method, SALIENCY) for method in FIRST_FOUR if method in cnn.methods),
-        *combinations((m for m in FIRST_FOUR if m in cnn.methods), 2),
-    ]
+    four = [m for m in FIRST_FOUR if m in cnn.methods]
+    of_cnn = [*((method, SALIENCY) for method in four), *combinations(four, 2)]
     with_han = [(m, ATTENTION) for m in (SALIENCY, BEST) if m in cnn.methods]
     truths = list(dict.fromkeys(truth for truth, _ in cnn.looks))
     readings = [r for r in READINGS if (truths[0], r) in cnn.looks]

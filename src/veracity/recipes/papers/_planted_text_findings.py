@@ -132,17 +132,10 @@ class PlantedTextReader:
     @cached_property
     def norms(self) -> dict[tuple[str, float | None], Runs]:
         """Attention on Article by vectors and the norm that they were given, shortest first."""
-        keys = dict.fromkeys(
-            (m.vectors, m.norm)
-            for m in self.results
-            if (m.dataset, m.kind) == ("article", "attention")
-        )
-        runs = {
-            (vectors, norm): self._of(
-                dataset="article", kind="attention", vectors=vectors, norm=norm
-            )
-            for vectors, norm in keys
-        }
+        runs: dict[tuple[str, float | None], dict[float, StepResult]] = {}
+        for model, step in self.results.items():
+            if (model.dataset, model.kind) == ("article", "attention"):
+                runs.setdefault((model.vectors, model.norm), {})[model.value] = step
         return dict(sorted(runs.items(), key=lambda one: (one[0][0], _norm(one[1]))))
 
     @property

@@ -159,20 +159,13 @@ def _course(
         whole = split(load_data(course["stand_in"]), shares=SHARES, seed=seed)
         parts = [whole.train, whole.validation, whole.test]
     known = {_key(e.input) for data in tried for e in data}
-    limits = (round(share * sizes["texts"][name]) for share in SHARES)
-    return Splits(
-        *(
-            shortened(
-                sampled(
-                    part.select(i for i, e in enumerate(part) if _key(e.input) not in known),
-                    limit,
-                    seed=seed,
-                ),
-                sizes["words"],
-            )
-            for part, limit in zip(parts, limits, strict=True)
-        )
-    )
+
+    def taken(part: Dataset, share: float) -> Dataset:
+        others = part.select(i for i, e in enumerate(part) if _key(e.input) not in known)
+        some = sampled(others, round(share * sizes["texts"][name]), seed=seed)
+        return shortened(some, sizes["words"])
+
+    return Splits(*map(taken, parts, SHARES))
 
 
 def _key(text: Text) -> str:
