@@ -33,9 +33,7 @@ def types(
     from ..studies.construction import TYPED, assign_types, by_model
 
     raw = file.part(data, "all", limit, seed)
-    judge = None
-    if model:
-        judge = by_model(ModelOptions(allow_unpickle).model(model, file.labels))
+    judge = by_model(ModelOptions(allow_unpickle).model(model, file.labels)) if model else None
     found = assign_types(raw, folder, lexicon=emotional_words(lexicon), polarities=judge)
     return _sheet(found, folder / TYPED.name, "correct the types, then: data build sample")
 

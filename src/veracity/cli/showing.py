@@ -96,12 +96,7 @@ class ProgressBars:
         self.bar: Any = None
 
     def __enter__(self) -> ProgressBars:
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            TextColumn,
-            TimeElapsedColumn,
-        )
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
         from rich.progress import Progress as Display
 
         if self.console.is_terminal:

@@ -9,16 +9,7 @@ import typer
 
 from ..core.errors import PluginError
 from .auditing import audit_answer
-from .options import (
-    DataSource,
-    Epochs,
-    LearningRate,
-    Lexicon,
-    Limit,
-    Seed,
-    StepTexts,
-    Workers,
-)
+from .options import DataSource, Epochs, LearningRate, Lexicon, Limit, Seed, StepTexts, Workers
 from .reading import FileOptions, emotional_words, read_training
 from .showing import Answer, ProgressBars, stderr
 

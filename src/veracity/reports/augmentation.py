@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text as Line
 
 from ..experiments.augmentation_record import Augmentation, Rate
 from ..results.declarations import Declarations, beside
 from ..results.findings import Cell, Findings
 from .findings import write_findings
 from .showing import exact_percent, number, printable
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 DECLARED = Path(__file__).with_suffix(".toml")
 KINDS = ("plain", "augmented")
@@ -65,9 +65,6 @@ def _lead(found: Augmentation) -> str:
 
 def print_augmentation(console: Console, found: Augmentation) -> None:
     """A row per kind of text: both accuracies, their difference, and whether it is luck."""
-    from rich.table import Table
-    from rich.text import Text as Line
-
     console.print(Line(printable(_lead(found))))
     table = Table(title="accuracy and 95 % intervals", title_justify="left")
     for name in ("tested on", "texts", "plain", "augmented", "difference", "p"):

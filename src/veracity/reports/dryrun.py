@@ -127,10 +127,6 @@ class DryRunPage:
         return [(title, plots.shape(i)) for i, (title, _) in enumerate(self.groups)]
 
     @property
-    def has_decoys(self) -> bool:
-        return any(p.decoys is not None for p in self.found.profiles)
-
-    @property
     def costs(self) -> list[plots.CostRow]:
         return plots.cost_rows((p.method, p.seconds, p.questions) for p in self.found.profiles)
 

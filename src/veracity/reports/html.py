@@ -12,7 +12,7 @@ from ..results.conclusions import Conclusions, conclude
 from ..results.config import MetricInfo
 from ..results.curves import deletion_figures
 from ..results.run import Run, remarks
-from ..results.sampling import Lead, Noise, OwnError, leads, noise, own_errors, questions_per_text
+from ..results.sampling import Noise, OwnError, leads, noise, own_errors, questions_per_text
 from ..results.standings import Standing
 from ..results.verdicts import Verdict
 from . import charts, plots
@@ -66,6 +66,7 @@ def _render(page: _Page) -> str:
         config=page.run.config,
         remarks=remarks(page.run),
         comparisons=comparisons,
+        leads=leads,
         plots=plots,
         size=charts,
     )
@@ -152,9 +153,6 @@ class _Page:
     @cached_property
     def questions(self) -> Mapping[tuple[str, str], float]:
         return questions_per_text(self.run)
-
-    def leads_of(self, model: str) -> list[Lead]:
-        return leads(self.of(model), self.noise)
 
     def model_metrics(self, model: str) -> list[tuple[str, Mapping[str, float]]]:
         summaries = self.run.summaries().get(model, {}).get("", {})

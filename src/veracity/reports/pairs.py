@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text as Line
 
 from ..core.errors import PluginError
 from ..core.examples import UNLABELLED
@@ -18,11 +21,6 @@ from ..results.run import Run
 from .coloured import ColouredWord, coloured
 from .pages import pair_page, rendered, write_page
 from .showing import exact_percent, number, printable
-
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
-
 
 ATTACKS = {
     "idr": "dispensable words put in, taken out or replaced",
@@ -95,8 +93,6 @@ def _rationales(one: Side) -> list[str]:
 
 def print_robustness(console: Console, found: Mapping[str, Robustness]) -> None:
     """A row per kind of text, a column per model, and what became of the pairs."""
-    from rich.text import Text as Line
-
     console.print(_table(found))
     for model, one in found.items():
         console.print(
@@ -109,9 +105,6 @@ def print_robustness(console: Console, found: Mapping[str, Robustness]) -> None:
 
 
 def _table(found: Mapping[str, Robustness]) -> Table:
-    from rich.table import Table
-    from rich.text import Text as Line
-
     table = Table(title="accuracy and its 95 % interval", title_justify="left")
     table.add_column("texts")
     table.add_column("number", justify="right")
