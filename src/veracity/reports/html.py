@@ -132,10 +132,11 @@ class _Page:
 
     @cached_property
     def costs(self) -> dict[str, list[plots.CostRow]]:
+        found = self.run.costs()
         return {
             model: plots.cost_rows(
                 (c.explainer, c.seconds / c.examples, c.questions / c.examples)
-                for c in self.run.costs()
+                for c in found
                 if c.model == model and c.examples
             )
             for model in self.run.models
