@@ -1,6 +1,5 @@
 """Original and adversarial texts by people (definitions 7.2): what a machine can do between the
-sheets
-that people fill in."""
+sheets that people fill in."""
 
 from __future__ import annotations
 
