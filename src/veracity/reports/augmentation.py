@@ -11,7 +11,7 @@ from rich.text import Text as Line
 
 from ..experiments.augmentation_record import Augmentation, Rate
 from ..results.declarations import Declarations, beside
-from ..results.findings import Cell, Findings
+from ..results.findings import Cell, Findings, Value
 from .findings import write_findings
 from .showing import exact_percent, number, printable
 
@@ -23,7 +23,7 @@ def write_augmentation(found: Augmentation, folder: Path) -> Path:
     """The page beside the models."""
     declared = Declarations(tomllib.loads(DECLARED.read_text("utf-8")))
     cells = {kind: {g.name: _cell(getattr(g, kind)) for g in found.gains} for kind in KINDS}
-    rows = {
+    rows: dict[str, dict[str, Value]] = {
         gain.name: {
             "texts": f"{gain.texts:,}",
             **{kind: cells[kind][gain.name] for kind in KINDS},

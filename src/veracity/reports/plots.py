@@ -133,7 +133,8 @@ class CostRow:
 def cost_rows(costs: Iterable[tuple[str, float, float]]) -> list[CostRow]:
     """Methods with their seconds and questions for a text, cheapest first."""
     ordered = sorted(costs, key=lambda cost: cost[1])
-    seconds, questions = (_shares([cost[i] for cost in ordered]) for i in (1, 2))
+    seconds = _shares([seconds for _, seconds, _ in ordered])
+    questions = _shares([questions for _, _, questions in ordered])
     return [CostRow(*cost, *bars) for cost, *bars in zip(ordered, seconds, questions, strict=True)]
 
 

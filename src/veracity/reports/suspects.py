@@ -127,7 +127,7 @@ def _plot(found: Suspects) -> dict[str, Any]:
     x = Axis.around([dot[1] for dot in found.dots], SIZE["left"], SIZE["right"])
     y = Axis.around([dot[2] for dot in found.dots], SIZE["bottom"], SIZE["top"])
     most = max((dot[3] for dot in found.dots), default=1)
-    dots = [
+    dots: list[dict[str, Any]] = [
         {
             "name": name,
             "x": x(expected),
