@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,6 +13,7 @@ import numpy as np
 from ..auditing.explaining import check_ability
 from ..auditing.labels import fit_labels
 from ..auditing.planning import SuspectsPlan, planned_suspects
+from ..auditing.selection import named_models
 from ..core.classifiers import Classifier
 from ..core.errors import BudgetSpent, DataError, PluginError
 from ..core.examples import Dataset
@@ -24,21 +25,12 @@ from ..data.splits import sampled
 from ..engine.call_counter import count_calls
 from ..engine.inference import probabilities
 from ..explainers import explainers as known_explainers
-from ..models.loading import load_model, model_name
 from ..results.health import Health, judged, length_auc
 from .candidates import CASING, FIRST, LAST, SIGN, WORD, Candidates, WordTable
 from .evidence import Evidence, RankedCandidate
 from .expectation import LabelNames, WordVectors, vector_coverage
 from .interventions import N_TEXTS, Interventions
-from .record import (
-    MIN_COVERAGE,
-    WEAK_CUE,
-    Suspect,
-    Suspects,
-    detection_limit,
-    redundant,
-    uncovered,
-)
+from .record import MIN_COVERAGE, WEAK_CUE, Suspect, Suspects, detection_limit, redundant, uncovered
 from .scoring import score_candidates, score_threshold, texts_needed, weigh_candidates
 from .topics import topics_of
 from .weighing import (
@@ -97,7 +89,7 @@ def suspects(
         raise PluginError(
             f"expected a top of 1 or more and at least 2 texts, got {top} and {least_texts}"
         )
-    name, loaded = _named(model)
+    ((name, loaded),) = named_models(model).items()
     explainer = known_explainers.make(method or default_method(loaded))
     check_ability(explainer, loaded)
     part = sampled(fit_labels(load_data(data), {name: loaded}), limit, seed=seed)
@@ -257,17 +249,6 @@ def _candidates(
             + ("" if judges_words else f". {uncovered(source, coverage or 0.0)}")
         )
     return candidates
-
-
-def _named(model: Any) -> tuple[str, Classifier]:
-    """The one model, given as it is or under a name."""
-    if isinstance(model, Mapping):
-        ((name, one),) = model.items()
-        return str(name), load_model(one)
-    loaded = load_model(model)
-    if isinstance(model, str | Path):
-        return model_name(model), loaded
-    return getattr(model, "name", None) or type(model).__name__, loaded
 
 
 def _leaders(
