@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -175,6 +176,4 @@ def augment(
         print_path(console, "Models and figures", out)
         print_path(console, "Report", page)
 
-    return Answer(
-        json={"found": str(out / FILE), "report": str(page), **found.to_dict()}, show=show
-    )
+    return Answer(json={"found": str(out / FILE), "report": str(page), **asdict(found)}, show=show)

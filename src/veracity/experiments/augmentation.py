@@ -14,7 +14,7 @@ from ..changes import attacked
 from ..core.changes import PATTERN
 from ..core.errors import DataError, RunError
 from ..core.examples import Dataset
-from ..core.files import FolderKind, as_read, check_own, sole_writer
+from ..core.files import FolderKind, as_read, check_own, sole_writer, write_json
 from ..core.inputs import BoolArray, IntArray
 from ..core.plugins import split_specs
 from ..core.progress import Watcher
@@ -106,7 +106,7 @@ def augmentation(
             left_out=tested.left_out,
             gains=gains_of(tested.data, tested.kinds, right["plain"], right["augmented"]),
         )
-        found.write(folder / FILE)
+        write_json(folder / FILE, asdict(found))
     return found
 
 

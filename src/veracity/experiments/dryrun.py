@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..auditing.audit import audit
-from ..auditing.explaining import check_ability
 from ..auditing.request import reliance_of
+from ..auditing.selection import usable_explainers
 from ..auditing.training_sets import DataConfig
 from ..changes.reassign import Reassign
 from ..core.changes import PLANTED
@@ -26,17 +26,12 @@ from ..core.progress import Watcher
 from ..data.splits import sampled, split
 from ..engine.executors import Executor, Local, report_progress
 from ..explainers import explainers as known_explainers
+from ..metrics import metrics as known_metrics
 from ..models.loading import RECORD, read_record
 from ..results.run import slug
 from .cues import KINDS, Cue, cues_of
 from .dryrun_findings import DRY_RUN, METRICS, DryRun, DryRunFindings, Trial, findings, judged
-from .experiment import (
-    Experiment,
-    Step,
-    keep_step,
-    kept_step,
-    run_steps,
-)
+from .experiment import Experiment, Step, keep_step, kept_step, run_steps
 from .training import trained_once
 
 if TYPE_CHECKING:
@@ -71,13 +66,8 @@ class Scale:
         names = known_explainers.names()
         if not self.quick:
             return names
-        return [self.own.get(name) or _quick(name) for name in names]
-
-
-def _quick(name: str) -> str:
-    """A method at the settings that cost a fraction, where it has any."""
-    settings = [f"{k}={v}" for k, v in known_explainers.get(name).quick.items()]
-    return f"{name}({', '.join(settings)})" if settings else name
+        quick = {name: format_spec(name, known_explainers.get(name).quick) for name in names}
+        return [self.own.get(name, spec) for name, spec in quick.items()]
 
 
 SCALES: Mapping[str, Scale] = {
@@ -215,29 +205,25 @@ class DryRunPlan:
     @cached_property
     def jobs(self) -> list[DryRunJob]:
         """Seed by seed, so that a dry run that is stopped has tried every cue."""
-        return list(self._jobs())
-
-    def _jobs(self) -> Iterator[DryRunJob]:
-        for seed in range(self.seeds):
-            for cue in self.cues:
-                for strength in cue.strengths:
-                    steps = (Reassign(r=self.keep), cue.at(strength))
-                    yield DryRunJob(
-                        name=slug(f"{cue.name}-{strength:g}-seed{seed}"),
-                        cue=cue,
-                        strength=strength,
-                        seed=seed,
-                        changes=", ".join(step.spec for step in steps),
-                        architecture=self._for(cue),
-                    )
+        return [
+            DryRunJob(
+                name=slug(f"{cue.name}-{strength:g}-seed{seed}"),
+                cue=cue,
+                strength=strength,
+                seed=seed,
+                changes=f"{Reassign(r=self.keep).spec}, {cue.at(strength).spec}",
+                architecture=self._for(cue),
+            )
+            for seed in range(self.seeds)
+            for cue in self.cues
+            for strength in cue.strengths
+        ]
 
     def _for(self, cue: Cue) -> Architecture:
         """The model as it was asked for; capitals are tried with one that tells them apart."""
-        found: Any = self.architecture
-        if cue.needs_case and self.design.folds_case:
-            found = replace(found, cased=True)
-        made: Architecture = found
-        return made
+        made: Any = self.architecture
+        cased = cue.needs_case and self.design.folds_case
+        return cast("Architecture", replace(made, cased=True) if cased else made)
 
     def config(self) -> dict[str, Any]:
         """What the folder records; under `same`, what a resumed dry run must find again."""
@@ -312,7 +298,11 @@ def plan_dryrun(
         raise PluginError(f"expected --keep between 0 and 1, got {keep:g}")
     able = [name for name in size.cues if cues or len(KINDS[name].marks) >= len(read.labels)]
     chosen = cues_of(cues or able, strengths or size.strengths, read, keep)
-    kept, skipped = _supported(split_specs(methods), size.methods, design.architecture, read)
+    named = split_specs(methods)
+    made = [known_explainers.make(spec) for spec in dict.fromkeys(named or size.methods)]
+    # what this kind of model supports is found out before it is trained
+    blank = design.architecture.start(read.select(range(min(len(read), 50))), seed=0)
+    kept, skipped = usable_explainers(made, {"": blank}, {"": read}, kind=read.kind, drop=not named)
     name = design.architecture.plugin_name()
     default = Path("runs") / slug(f"dryrun-{name}-{read.name}-{scale}")
     return DryRunPlan(
@@ -323,28 +313,11 @@ def plan_dryrun(
         cues=tuple(chosen),
         seeds=seeds or size.seeds,
         keep=keep,
-        methods=tuple(kept),
-        skipped=tuple(skipped),
+        methods=tuple(e.spec for e in kept),
+        skipped=tuple((s.explainer, s.why) for s in skipped),
         sentences=sentences or size.sentences,
         scale=scale,
     )
-
-
-def _supported(
-    requested: Sequence[str], usual: Sequence[str], architecture: Architecture, data: Dataset
-) -> tuple[list[str], list[tuple[str, str]]]:
-    """The methods that this kind of model supports, found out before it is trained."""
-    blank = architecture.start(data.select(range(min(len(data), 50))), seed=0)
-    kept, skipped = [], []
-    for explainer in map(known_explainers.make, dict.fromkeys(requested or usual)):
-        missing = explainer.missing(blank)
-        if requested:
-            check_ability(explainer, blank)
-        if missing is None:
-            kept.append(explainer.spec)
-        else:
-            skipped.append((explainer.spec, f"needs a model with {missing}"))
-    return kept, skipped
 
 
 # ---- carrying it out ------------------------------------------------------------------------
@@ -511,7 +484,7 @@ class DryRunExperiment(Experiment):
             {name: trained.model},
             shown,
             plan.methods,
-            [m for m in METRICS if _measurable(m, shown)],
+            [m for m in METRICS if known_metrics.make(m).truth_kind in (None, *shown.truth_kinds)],
             out=plan.folder / "audits" / job.name,
             seed=seed,
             train=parts.train,
@@ -525,9 +498,3 @@ class DryRunExperiment(Experiment):
             audit=f"audits/{job.name}",
             audit_seconds=time.perf_counter() - started,
         )
-
-
-def _measurable(metric: str, data: Dataset) -> bool:
-    from ..metrics import metrics as known_metrics
-
-    return known_metrics.make(metric).truth_kind in (None, *data.truth_kinds)
