@@ -163,22 +163,6 @@ def _from_spec(text: str) -> ModelDesign:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DryRunJob:
-    """One trial that is to be made."""
-
-    name: str
-    cue: Cue
-    strength: float
-    seed: int
-    changes: str
-    architecture: Architecture
-
-    @property
-    def doing(self) -> str:
-        return f"{self.cue.title} ({100 * self.strength:g} %), seed {self.seed}"
-
-
-@dataclass(frozen=True, kw_only=True)
 class DryRunPlan:
     """Everything a dry run will do, decided before anything is trained."""
 
@@ -203,23 +187,28 @@ class DryRunPlan:
         return self.data.fingerprint()
 
     @cached_property
-    def jobs(self) -> list[DryRunJob]:
+    def trials(self) -> list[Trial]:
         """Seed by seed, so that a dry run that is stopped has tried every cue."""
         return [
-            DryRunJob(
+            Trial(
                 name=slug(f"{cue.name}-{strength:g}-seed{seed}"),
-                cue=cue,
+                cue=cue.name,
                 strength=strength,
                 seed=seed,
                 changes=f"{Reassign(r=self.keep).spec}, {cue.at(strength).spec}",
-                architecture=self._for(cue),
+                status="no place",
+                why="no text offers a place for this cue",
             )
             for seed in range(self.seeds)
             for cue in self.cues
             for strength in cue.strengths
         ]
 
-    def _for(self, cue: Cue) -> Architecture:
+    def cue(self, trial: Trial) -> Cue:
+        """What a trial plants."""
+        return next(cue for cue in self.cues if cue.name == trial.cue)
+
+    def architecture_for(self, cue: Cue) -> Architecture:
         """The model as it was asked for; capitals are tried with one that tells them apart."""
         made: Any = self.architecture
         cased = cue.needs_case and self.design.folds_case
@@ -251,14 +240,14 @@ class DryRunPlan:
                     "marks": list(cue.planting.marks),
                     "strengths": list(cue.strengths),
                     "decoys": cue.planting.misleads,
-                    "architecture": self._for(cue).spec,
+                    "architecture": self.architecture_for(cue).spec,
                 }
                 for cue in self.cues
             },
             "seeds": self.seeds,
             "methods": list(self.methods),
             "skipped": [{"explainer": e, "why": why} for e, why in self.skipped],
-            "trials": [job.name for job in self.jobs],
+            "trials": [trial.name for trial in self.trials],
         }
 
 
@@ -413,42 +402,37 @@ class DryRunExperiment(Experiment):
         shared = {**self.plan.config()["same"], "methods": list(self.plan.methods)}
         return [
             Step(
-                key=job.name,
-                name=job.name,
-                settings={**shared, "changes": job.changes, "seed": job.seed},
-                title=job.doing,
+                key=t.name,
+                name=t.name,
+                settings={**shared, "changes": t.changes, "seed": t.seed},
+                title=f"{self.plan.cue(t).title} ({100 * t.strength:g} %), seed {t.seed}",
             )
-            for job in self.plan.jobs
+            for t in self.plan.trials
         ]
 
     def work(self, step: Step, executor: Executor | None) -> Mapping[str, Any]:
-        (job,) = (job for job in self.plan.jobs if job.name == step.key)
-        return self._trial(job).to_dict()
+        (trial,) = (trial for trial in self.plan.trials if trial.name == step.key)
+        return self._made(trial).to_dict()
 
-    def _trial(self, job: DryRunJob) -> Trial:
-        plan, seed = self.plan, job.seed
-        reading = replace(plan.reading, changes=job.changes)
+    def _made(self, trial: Trial) -> Trial:
+        plan, seed = self.plan, trial.seed
+        reading = replace(plan.reading, changes=trial.changes)
         parts = split(reading.prepared(plan.data, seed=seed), seed=seed)
         carriers = parts.test.select(i for i, e in enumerate(parts.test) if PLANTED in e.truths)
-        trial = Trial(
-            name=job.name,
-            cue=job.cue.name,
-            strength=job.strength,
-            seed=seed,
-            changes=job.changes,
-            status="no place",
-            why="no text offers a place for this cue",
+        trial = replace(
+            trial,
             trained_on=len(parts.train),
             tested_on=len(parts.test),
             carriers=len(carriers),
         )
         if not len(carriers):
             return trial
+        architecture = plan.architecture_for(plan.cue(trial))
         started = time.perf_counter()
         trained = trained_once(
-            job.architecture,
+            architecture,
             parts,
-            plan.folder / "models" / job.name,
+            plan.folder / "models" / trial.name,
             data={
                 "name": plan.data.name,
                 "fingerprint": plan.fingerprint,
@@ -459,7 +443,7 @@ class DryRunExperiment(Experiment):
         )
         known = reliance_of(trained.model, parts.test)
         if known is None:
-            raise DataError(f"{job.changes} planted nothing that could be measured")
+            raise DataError(f"{trial.changes} planted nothing that could be measured")
         status, why = judged(known)
         history = trained.record.get("history", [])
         trial = replace(
@@ -473,19 +457,19 @@ class DryRunExperiment(Experiment):
             luck=known.luck,
             epochs=len(history),
             training_seconds=sum(e["seconds"] for e in history) or time.perf_counter() - started,
-            model=f"models/{job.name}",
+            model=f"models/{trial.name}",
         )
         if status != "scored":
             return trial
         started = time.perf_counter()
         shown = sampled(carriers, plan.sentences, seed=seed)
-        name = job.architecture.plugin_name()
+        name = architecture.plugin_name()
         audit(
             {name: trained.model},
             shown,
             plan.methods,
             [m for m in METRICS if known_metrics.make(m).truth_kind in (None, *shown.truth_kinds)],
-            out=plan.folder / "audits" / job.name,
+            out=plan.folder / "audits" / trial.name,
             seed=seed,
             train=parts.train,
             reliance={name: known},
@@ -495,6 +479,6 @@ class DryRunExperiment(Experiment):
         return replace(
             trial,
             texts=len(shown),
-            audit=f"audits/{job.name}",
+            audit=f"audits/{trial.name}",
             audit_seconds=time.perf_counter() - started,
         )

@@ -63,16 +63,11 @@ class Cell:
 
     @classmethod
     def at(
-        cls,
-        interval: Sequence[float],
-        *,
-        n: int | None = None,
-        published: Published = None,
-        marked: bool = False,
+        cls, interval: Sequence[float], *, n: int | None = None, published: Published = None
     ) -> Cell:
         """A figure and the ends of its interval."""
         value, low, high = interval
-        return cls(value, None, low, high, n, *_printed(published), marked)
+        return cls(value, None, low, high, n, *_printed(published))
 
 
 def _printed(published: Published) -> tuple[float | None, float | None]:

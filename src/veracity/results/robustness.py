@@ -65,10 +65,8 @@ class Robustness:
 
     def __post_init__(self) -> None:
         for counts, of in ((self.by_attack, self.twins), (self.by_sentiment, self.all)):
-            if (sum(s.correct for s in counts), sum(s.total for s in counts)) != (
-                of.correct,
-                of.total,
-            ):
+            seen = (sum(s.correct for s in counts), sum(s.total for s in counts))
+            if seen != (of.correct, of.total):
                 raise ValueError(f"expected types that add up to {of}, got {counts}")
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -381,14 +382,13 @@ class Run:
                 f"{self.folder} holds scores of texts that {model} did not answer. Give the audit "
                 "command again"
             )
-        by_name: dict[str, dict[str, FloatArray]] = {}
+        by_name: defaultdict[str, defaultdict[str, FloatArray]] = defaultdict(
+            lambda: defaultdict(lambda: np.full(len(place), np.nan))
+        )
         for method, found in rows.items():
             for example, row in found.items():
                 for name, value in row.items():
-                    of_name = by_name.setdefault(name, {})
-                    if method not in of_name:
-                        of_name[method] = np.full(len(place), np.nan)
-                    of_name[method][place[example]] = value
+                    by_name[name][method][place[example]] = value
         columns = {}
         for name, of_name in by_name.items():
             own = [m for m in of_name if m not in self.config.ceilings]
