@@ -235,13 +235,10 @@ class AuditWork:
             started = time.perf_counter()
             with count_calls() as calls:
                 found = self._attributions(job, examples, targets)
+            seconds, questions = time.perf_counter() - started, float(calls.questions)
+            rows = list(zip(examples, found, strict=True))
             run.write_attributions(
-                job.model,
-                spec,
-                job.batch,
-                list(zip(examples, found, strict=True)),
-                seconds=time.perf_counter() - started,
-                questions=float(calls.questions),
+                job.model, spec, job.batch, rows, seconds=seconds, questions=questions
             )
         scored, reused = self._score(job, examples, found)
         return _Done(job, computed + scored, reused + 1 - computed)
@@ -250,16 +247,10 @@ class AuditWork:
         self, job: _Job, examples: Sequence[Example], targets: Sequence[int]
     ) -> list[Attribution]:
         """As they are stored, so that what is read back scores the same."""
-        named = self.named(job)
-        found = attributions(
-            self.fitted.get((job.model, named.spec), named),
-            self.models[job.model],
-            [e.input for e in examples],
-            targets,
-            [e.id for e in examples],
-            self.seed,
-            second=job.second,
-        )
+        model, named = self.models[job.model], self.named(job)
+        explainer = self.fitted.get((job.model, named.spec), named)
+        inputs, ids = [e.input for e in examples], [e.id for e in examples]
+        found = attributions(explainer, model, inputs, targets, ids, self.seed, second=job.second)
         return [replace(one, scores=rounded(one.scores)) for one in found]
 
     def _score(

@@ -312,14 +312,8 @@ def planned_suspects(
         # the same questions serve all labels
         return plan_questions(texts, [explainer], (), second_draw=False).total
 
-    whole = SuspectsPlan(
-        data=data,
-        of=len(data),
-        top=top,
-        tried=tried,
-        total=cost(data) + 2 * top * tried,
-        budget=budget,
-    )
+    total = cost(data) + 2 * top * tried
+    whole = SuspectsPlan(data=data, of=len(data), top=top, tried=tried, total=total, budget=budget)
     if budget is None or whole.total <= budget:
         return whole
     fewer = max(LEAST_TEXTS, min(tried, budget // 4 // (2 * top)))

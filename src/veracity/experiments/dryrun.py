@@ -420,10 +420,7 @@ class DryRunExperiment(Experiment):
         parts = split(reading.prepared(plan.data, seed=seed), seed=seed)
         carriers = parts.test.select(i for i, e in enumerate(parts.test) if PLANTED in e.truths)
         trial = replace(
-            trial,
-            trained_on=len(parts.train),
-            tested_on=len(parts.test),
-            carriers=len(carriers),
+            trial, trained_on=len(parts.train), tested_on=len(parts.test), carriers=len(carriers)
         )
         if not len(carriers):
             return trial

@@ -360,12 +360,11 @@ _Table = Mapping[str, FloatArray]  # each (texts, methods); NaN where nothing wa
 
 def _read(run: Run, methods: Sequence[str]) -> _Table:
     (model,) = run.models
-    columns = {metric: run.columns(metric, model) for metric in run.config.metrics}
-    found = {(metric, name): c for metric, of in columns.items() for name, c in of.items()}
-    examples = found["exposure", "seen"].examples
+    columns = {metric: run.columns(metric, model) for metric in METRICS}
+    examples = columns["exposure"]["seen"].examples
     table = {
-        name: _spread(found.get(place), methods, len(examples))
-        for name, place in _QUANTITIES.items()
+        name: _spread(columns[metric].get(quantity), methods, len(examples))
+        for name, (metric, quantity) in _QUANTITIES.items()
     }
     marks = {e.id: e.facts.get(MANIPULATION, UNTOUCHED) for e in run.examples()}
     # of data that were planted before, the last is what this trial did

@@ -49,17 +49,11 @@ class Cell:
         far as it lies within what is possible."""
         known = np.array([v for v in values if not np.isnan(v)], dtype=np.float64)
         mean = float(known.mean()) if len(known) else float("nan")
+        spread = float(known.std(ddof=1)) if len(known) > 1 else None
         low = high = None
         if len(known) > 2:
             low, high = (float(end) for end in np.clip(mean_intervals(known[:, None])[0], *within))
-        return cls(
-            mean,
-            float(known.std(ddof=1)) if len(known) > 1 else None,
-            low,
-            high,
-            len(known),
-            *_printed(published),
-        )
+        return cls(mean, spread, low, high, len(known), *_printed(published))
 
     @classmethod
     def at(

@@ -98,8 +98,7 @@ class Run:
             return cls._resume(folder, config, data, set(redo))
         run = cls(folder, config, RunMetadata.now())
         write_table(run._examples_part, example_columns(data))
-        run._write_config()
-        return run
+        return run._written()
 
     @classmethod
     def _resume(cls, folder: Path, config: RunConfig, data: Dataset, redo: set[str]) -> Run:
@@ -127,8 +126,7 @@ class Run:
         run = cls(folder, replace(config, train=learnt), resumed(before.metadata, folder))
         if complete_part(run._examples_part, [e.id for e in data]) is None:
             write_table(run._examples_part, example_columns(data))
-        run._write_config()
-        return run
+        return run._written()
 
     def _forget(self, explainer: str) -> None:
         """Removes a method's parts, and nothing else that may lie beside them."""
@@ -171,12 +169,11 @@ class Run:
         """This run as partial, or as whole."""
         if partial == self.partial:
             return self
-        run = replace(self, metadata=replace(self.metadata, partial=partial))
-        run._write_config()
-        return run
+        return replace(self, metadata=replace(self.metadata, partial=partial))._written()
 
-    def _write_config(self) -> None:
+    def _written(self) -> Run:
         write_config(self.folder, self.config, self.metadata)
+        return self
 
     # ---- places -----------------------------------------------------------------------------
 
@@ -446,15 +443,10 @@ class Run:
                 parts = self._parts(self.attribution_part(model, explainer, 0))
                 tables = [read_table(path, ["seconds", "questions"]) for path in parts]
                 columns = [t.to_pydict() for t in tables]
-                found.append(
-                    Cost(
-                        model,
-                        explainer,
-                        sum(t.num_rows for t in tables),
-                        float(sum(sum(c["seconds"]) for c in columns)),
-                        float(sum(sum(c["questions"]) for c in columns)),
-                    )
-                )
+                texts = sum(t.num_rows for t in tables)
+                seconds = float(sum(sum(c["seconds"]) for c in columns))
+                questions = float(sum(sum(c["questions"]) for c in columns))
+                found.append(Cost(model, explainer, texts, seconds, questions))
         return found
 
     def summaries(self) -> dict[str, Any]:

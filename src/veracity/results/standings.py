@@ -323,6 +323,7 @@ def _standing(column: Column, tested: _Tested | None, chance: Sequence[str]) -> 
         p_chance = None if p is None or base is None or i == base else float(p[i, base])
         off_chance = 0 if base is None else _families_apart(column, int(i), base)
         above = base is not None and _mean_difference(values[:, i], values[:, base]) * direction > 0
+        could_tie = best is not None and int(i) != best and defined[i]
         entries.append(
             Entry(
                 method=methods[i],
@@ -336,12 +337,7 @@ def _standing(column: Column, tested: _Tested | None, chance: Sequence[str]) -> 
                 p_chance=p_chance,
                 is_best=int(i) == best,
                 is_chance=methods[i] in chance,
-                tied_with_best=bool(
-                    best is not None
-                    and int(i) != best
-                    and defined[i]
-                    and (p_best >= LEVEL or not ahead)
-                ),
+                tied_with_best=bool(could_tie and (p_best >= LEVEL or not ahead)),
                 better_than_chance=None
                 if p_chance is None or base is None or not defined[i]
                 else bool(p_chance < LEVEL and ranked[i] > ranked[base] and above),

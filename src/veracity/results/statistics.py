@@ -14,10 +14,10 @@ from ..core.inputs import BoolArray, FloatArray, IntArray
 EXACT_UP_TO = 24
 """Of so many non-zero differences all 2 to that power sign patterns are counted."""
 
-LEVEL = 0.95
+CONFIDENCE = 0.95
 """How often intervals hold what they are of."""
 
-_Z = NormalDist().inv_cdf((1 + LEVEL) / 2)
+_Z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
 _CHUNK = 500
 
 
@@ -48,7 +48,7 @@ def mean_intervals(
         scale = np.sqrt((moves**2).sum(axis=0) / n)
         spread = scale * np.sqrt(n * (n - 1))  # the jackknife's; of single rows, their own
         skewness = (1 - 2 / n) * ((moves / np.where(scale, scale, 1.0)) ** 3).sum(axis=0) / n
-        tail = t.ppf((1 + LEVEL) / 2, n - 1) / np.sqrt(n)
+        tail = t.ppf((1 + CONFIDENCE) / 2, n - 1) / np.sqrt(n)
         below = np.maximum(tail, _bent(tail, skewness, n))
         above = np.maximum(tail, -_bent(-tail, skewness, n))
     ends: FloatArray = np.stack([mean - spread * below, mean + spread * above], axis=1)
@@ -132,7 +132,7 @@ def grouped_interval(values: FloatArray, groups: Sequence[str]) -> tuple[float, 
 def percentiles(found: FloatArray) -> FloatArray:
     """Intervals of figures computed for every draw, each from the draws in which it is defined.
     (draws, k) → (k, 2)"""
-    tail = (1 - LEVEL) / 2
+    tail = (1 - CONFIDENCE) / 2
     result = np.full((found.shape[1], 2), np.nan)
     for column in range(found.shape[1]):
         usable = found[:, column][~np.isnan(found[:, column])]

@@ -286,13 +286,9 @@ def _place(example: Example, i: int, labels: Sequence[str]) -> WordContext:
     before, after = text[spans[first][0] : start], text[end : spans[last][1]]
     cut = first > 0 or len(before) > MOST_CHARACTERS
     goes_on = last < len(spans) - 1 or len(after) > MOST_CHARACTERS
-    return WordContext(
-        example.id,
-        labels[example.label],
-        ("… " if cut else "") + before[-MOST_CHARACTERS:],
-        text[start:end],
-        after[:MOST_CHARACTERS] + (" …" if goes_on else ""),
-    )
+    before = ("… " if cut else "") + before[-MOST_CHARACTERS:]
+    after = after[:MOST_CHARACTERS] + (" …" if goes_on else "")
+    return WordContext(example.id, labels[example.label], before, text[start:end], after)
 
 
 # ---- lexicons ---------------------------------------------------------------------------------

@@ -187,17 +187,16 @@ def _left_out(
     root = np.sqrt(noise)
     sizes, basis = directions
     turned = basis.T @ (values / root)
-    best: tuple[float, FloatArray, FloatArray] | None = None
-    for penalty in PENALTIES:
+
+    def solved(penalty: float) -> tuple[float, FloatArray, FloatArray]:
         shrunk = 1 / (np.maximum(sizes, 0) + penalty)
         coefficients = (basis @ (shrunk * turned)) / root
         diagonal = (basis**2 @ shrunk) / noise
         missed = coefficients / diagonal
-        loss = float(np.mean(missed**2 / noise))
-        if best is None or loss < best[0]:
-            best = loss, values - missed, coefficients
-    assert best is not None
-    return best[1], best[2]
+        return float(np.mean(missed**2 / noise)), values - missed, coefficients
+
+    _, left_out, coefficients = min(map(solved, PENALTIES), key=lambda one: one[0])
+    return left_out, coefficients
 
 
 def excess(values: FloatArray, expected: FloatArray) -> FloatArray:

@@ -105,7 +105,8 @@ def suspects(
     other = REDUNDANT_METHOD if method is None and explainer.plugin_name() == "occlusion" else ""
     other = "" if getattr(loaded, "costly", False) else other
 
-    def found(plan: SuspectsPlan, remark: str = "") -> Suspects:
+    remark = "" if len(plan.data) == plan.of else f"Chosen: {plan.sentence}"
+    while True:
         finished: list[int] = []
         try:
             return _found(
@@ -116,13 +117,10 @@ def suspects(
         except BudgetSpent as spent:
             if not finished or len(finished) == len(plan.data):
                 raise
-            # nothing of these is asked again: answers are kept
-            some = replace(plan, data=plan.data.select(sorted(finished)))
             share = f"{len(finished):,} of {len(plan.data):,} texts"
-            return found(some, f"All of this is told by {share}, since {spent}")
-
-    chosen = "" if len(plan.data) == plan.of else f"Chosen: {plan.sentence}"
-    return found(plan, chosen)
+            remark = f"All of this is told by {share}, since {spent}"
+            # nothing of these is asked again: answers are kept
+            plan = replace(plan, data=plan.data.select(sorted(finished)))
 
 
 def _found(
@@ -194,9 +192,9 @@ def _found(
             ranked, evidence, top, threshold,
             lambda n: watch(Progress(len(data) + n, len(data) + max(n, top), "trying suspects")),
         )  # fmt: skip
-        unfollowed = _unfollowed(
-            ranked, evidence, {s.name for s in leaders if s.p_value <= false_alarms}
-        )
+        found = tuple(s for s in leaders if s.p_value <= false_alarms)
+        unfollowed = _unfollowed(ranked, evidence, {s.name for s in found})
+    known = {s.name for s in unfollowed}
     enough = texts_needed(WEAK_CUE, false_alarms, n_candidates)
     answered = answers.argmax(axis=1)
     health = judged(Health(model=name, texts=len(data)), gold, answered, data.labels)
@@ -214,12 +212,8 @@ def _found(
         accuracy=float(np.mean(answered == gold)),
         questions=calls.questions,
         seed=seed,
-        found=tuple(s for s in leaders if s.p_value <= false_alarms),
-        others=tuple(
-            s
-            for s in leaders
-            if s.p_value > false_alarms and s.name not in {u.name for u in unfollowed}
-        ),
+        found=found,
+        others=tuple(s for s in leaders if s.p_value > false_alarms and s.name not in known),
         unfollowed=unfollowed,
         fault=health.fault or health.caution,
         dots=_dots(ranked, candidates),
