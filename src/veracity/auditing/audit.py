@@ -211,13 +211,12 @@ def _fitted(
     """By model and method: those that learn, having learnt; what is written already need not be
     learnt again."""
 
+    ids = [[ready.data.examples[i].id for i in places] for places in batches]
+
     def is_written(model: str, explainer: Explainer) -> bool:
         return all(
-            complete_part(
-                run.attribution_part(model, explainer.spec, b),
-                [ready.data.examples[i].id for i in places],
-            )
-            for b, places in enumerate(batches)
+            complete_part(run.attribution_part(model, explainer.spec, b), own)
+            for b, own in enumerate(ids)
         )
 
     return {

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..core.errors import DataError
+from ..core.files import write_json
 from .options import (
     DataSource,
     Epochs,
@@ -59,7 +60,7 @@ def robustness(
     from ..changes import attacked
     from ..explainers import explainers
     from ..reports.pairs import print_robustness, write_pair_pages
-    from ..results.robustness import FILE, robustness_of, write_robustness
+    from ..results.robustness import FILE, robustness_of
 
     explainers.make(method)
     part = file.part(data, split, limit, seed)
@@ -87,7 +88,8 @@ def robustness(
             watch=bars.of("robustness"),
         ).run
     found = {name: robustness_of(run, name) for name in run.models}
-    write_robustness(found, folder / FILE)
+    content = {name: one.to_dict() for name, one in found.items()}
+    write_json(folder / FILE, content)
     pages = write_pair_pages(run, method=run.explainers[0])
 
     def show(console: Console) -> None:
@@ -99,7 +101,7 @@ def robustness(
         json={
             "run": str(folder),
             "pages": [str(p) for p in pages],
-            "models": {name: one.to_dict() for name, one in found.items()},
+            "models": content,
         },
         show=show,
     )

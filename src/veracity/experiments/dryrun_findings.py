@@ -21,7 +21,7 @@ from ..results.config import RunMetadata, resumed
 from ..results.guarantees import LUCK, Reliance
 from ..results.run import Cost, Run
 from ..results.standings import Standing, compare_all
-from ..results.statistics import cluster_intervals, texts_needed, wilson
+from ..results.statistics import cluster_intervals, defined_mean, texts_needed, wilson
 from .experiment import STEPS, forget_step, kept_step
 
 FILE = "dryrun.json"
@@ -433,14 +433,14 @@ def _cell(
             high=high,
             sees=sees(low, high, float(bounds[-1, 0]), float(bounds[-1, 1])),
             n=int((~np.isnan(values)).sum()),
-            first=_mean([t["first"][:, i] for t in tables]),
-            rank=_mean([t["rank"][:, i] for t in tables]),
+            first=_mean(tables, "first", i),
+            rank=_mean(tables, "rank", i),
             standing="best" if entry.is_best else "tied" if entry.tied_with_best else "",
         )
     looking = [i for i, method in enumerate(methods) if method not in baselines]
     marks = np.concatenate([t["mark"][:, 0] for t in tables])
     by_mark = {
-        int(mark): _mean([together[marks == mark][:, i] for i in looking])
+        int(mark): defined_mean(together[marks == mark][:, looking].ravel("F"))
         for mark in np.unique(marks[~np.isnan(marks)])
         if looking
     }
@@ -482,7 +482,7 @@ def _profile(
         return tuple(key for key, sight in shown if sight.sees == verdict)
 
     def mean(name: str) -> float:
-        return _mean([t[name][:, place] for t in tables])
+        return _mean(tables, name, place)
 
     return MethodProfile(
         method=method,
@@ -506,6 +506,11 @@ def _profile(
     )
 
 
+def _mean(tables: Sequence[_Table], name: str, place: int) -> float:
+    """One method's mean over the texts of all trials."""
+    return defined_mean(np.concatenate([t[name][:, place] for t in tables]))
+
+
 def _against_share(tables: Sequence[_Table], kind: str, place: int) -> MassShare:
     """Attr% beside the words' own share, on the texts where both are defined."""
     pairs = [np.column_stack([t[kind][:, place], t[f"{kind}_share"][:, place]]) for t in tables]
@@ -514,11 +519,4 @@ def _against_share(tables: Sequence[_Table], kind: str, place: int) -> MassShare
     together = np.concatenate(pairs)
     if not len(together):
         return MassShare(math.nan, math.nan, math.nan, math.nan)
-    mean, expected = together.mean(axis=0)
-    return MassShare(float(mean), float(expected), float(bounds[0, 0]), float(bounds[0, 1]))
-
-
-def _mean(columns: Sequence[FloatArray]) -> float:
-    values = np.concatenate(columns)
-    defined = values[~np.isnan(values)]
-    return float(defined.mean()) if len(defined) else math.nan
+    return MassShare(*together.mean(axis=0).tolist(), *bounds[0].tolist())

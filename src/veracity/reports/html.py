@@ -184,7 +184,7 @@ class _Page:
 
     @cached_property
     def own_errors(self) -> list[OwnError]:
-        return own_errors(self.run)
+        return list(own_errors(self.run))
 
     @cached_property
     def questions(self) -> Mapping[tuple[str, str], float]:
@@ -197,7 +197,7 @@ class _Page:
         return [e for e in self.own_errors if e.model == model]
 
     def leads_of(self, model: str) -> list[Lead]:
-        return leads(self.of(model), self.noise)
+        return list(leads(self.of(model), self.noise))
 
     def model_metrics(self, model: str) -> list[tuple[str, Mapping[str, float]]]:
         summaries = self.run.summaries().get(model, {}).get("", {})

@@ -15,6 +15,7 @@ from ..core.plugins import nearest
 from ..metrics.consistency import Consistency
 from ..metrics.movement import Movement, changed_words
 from .run import Run
+from .statistics import defined_mean
 from .verdicts import Verdict
 
 
@@ -106,20 +107,15 @@ class Pairs:
     @property
     def mean_map(self) -> float:
         """MAP over the pairs in which it is defined."""
-        return _mean([pair.map for pair in self.alike])
+        return defined_mean([pair.map for pair in self.alike])
 
     @property
     def mean_found(self) -> float:
-        return _mean([pair.found for pair in self.turned])
+        return defined_mean([pair.found for pair in self.turned])
 
     @property
     def mean_chance(self) -> float:
-        return _mean([pair.chance for pair in self.turned])
-
-
-def _mean(values: Sequence[float]) -> float:
-    defined = [v for v in values if not np.isnan(v)]
-    return float(np.mean(defined)) if defined else float("nan")
+        return defined_mean([pair.chance for pair in self.turned])
 
 
 def pairs_of(run: Run, model: str, method: str) -> Pairs:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Literal
@@ -188,12 +188,11 @@ def across(runs: Mapping[str, Run]) -> list[Standing]:
             "expected runs on the same examples, which can be compared in pairs; these were made "
             "on different data. Audit one data set in all of them"
         )
-    columns: dict[tuple[str, str], list[tuple[str, Column]]] = {}
+    columns: defaultdict[tuple[str, str], list[tuple[str, Column]]] = defaultdict(list)
     for label, run in runs.items():
         for model in run.models:
             for column in _columns(run, model):
-                place = columns.setdefault((column.metric, column.name), [])
-                place.append((f"{label}/{model}", column))
+                columns[column.metric, column.name].append((f"{label}/{model}", column))
     joined = []
     for parts in columns.values():
         common = sorted(set.intersection(*(set(column.examples) for _, column in parts)))

@@ -64,6 +64,13 @@ def _bent(tail: FloatArray, skewness: FloatArray, n: IntArray) -> FloatArray:
     return np.where(straight, tail, bent)
 
 
+def defined_mean(values: Sequence[float] | FloatArray) -> float:
+    """The mean of what is defined; of nothing NaN. (n,)"""
+    known = np.asarray(values, dtype=np.float64)
+    known = known[~np.isnan(known)]
+    return float(known.mean()) if len(known) else math.nan
+
+
 def group_sums(values: FloatArray, groups: Sequence[str] | None) -> FloatArray:
     """Sums of the rows of each group, in the order in which groups are met; NaN adds nothing.
     (n, k) → (groups, k)"""

@@ -232,11 +232,10 @@ def _ordered(
     order = "score" if sets.scores else "texts" if texts else "name"
     members = []
     for word in words:
-        seen = texts.get(word)
-        own = math.nan if seen is None else float(seen[label])
-        all_ = math.nan if seen is None else float(sum(seen))
+        seen = texts.get(word, [math.nan] * len(sets.labels))
+        own = float(seen[label])
         score = sets.scores[word][label] if word in sets.scores else math.nan
-        members.append(SetWord(word, score, own, all_ - own))
+        members.append(SetWord(word, score, own, float(sum(seen)) - own))
     found = LabelWords(sets.labels[label], polarity, order, ())
 
     def place(m: SetWord) -> tuple[bool, float, float, float, str]:
