@@ -66,7 +66,7 @@ class Scale:
         names = known_explainers.names()
         if not self.quick:
             return names
-        quick = {name: format_spec(name, known_explainers.get(name).quick) for name in names}
+        quick = {n: format_spec(n, dict(known_explainers.get(n).quick)) for n in names}
         return [self.own.get(name, spec) for name, spec in quick.items()]
 
 

@@ -14,6 +14,8 @@ WORD, SIGN, PHRASE, FIRST, LAST, CASING = "word", "sign", "phrase", "first", "la
 KINDS = (WORD, SIGN, PHRASE, FIRST, LAST, CASING)
 
 PHRASE_WIDTHS = (2, 3)
+"""So many words make a phrase."""
+
 CAPITALS, INITIAL = "ALL CAPITALS", "Capital inside a sentence"
 """The ways of writing that are candidates."""
 
