@@ -127,9 +127,8 @@ def select_searches(
     explainers: Sequence[Explainer], metrics: Sequence[Metric], models: Mapping[str, Classifier]
 ) -> list[Explainer]:
     """A search for each way of hiding by which methods are compared with chance."""
-    if not any(e.baseline for e in explainers) or all(
-        getattr(m, "costly", False) for m in models.values()
-    ):
+    all_costly = all(getattr(m, "costly", False) for m in models.values())
+    if all_costly or not any(e.baseline for e in explainers):
         return []
     ways = dict.fromkeys(m.hiding for m in metrics if isinstance(m, HidingMetric) and m.is_searched)
     known = {e.spec for e in explainers}

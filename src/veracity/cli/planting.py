@@ -145,7 +145,7 @@ def dryrun(
         sentences=sentences,
         out=out,
     )
-    n = len(plan.jobs)
+    n = len(plan.trials)
     stderr().print(
         f"{n} trainings and audits of {plan.architecture.spec}: {len(plan.cues)} cues, "
         f"{plan.seeds} seeds, {len(plan.methods)} methods; in {plan.folder}",

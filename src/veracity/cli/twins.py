@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ..core.errors import DataError
+from ..core.files import write_json
 from .options import (
     DataSource,
     Epochs,
@@ -55,7 +57,7 @@ def robustness(
     from ..changes import attacked
     from ..explainers import explainers
     from ..reports.pairs import print_robustness, write_pair_pages
-    from ..results.robustness import FILE, robustness_of, write_robustness
+    from ..results.robustness import FILE, robustness_of
 
     explainers.make(method)
     part = file.part(data, split, limit, seed)
@@ -83,13 +85,14 @@ def robustness(
             watch=bars.of("robustness"),
         ).run
     found = {name: robustness_of(run, name) for name in run.models}
-    write_robustness(found, folder / FILE)
+    content = {name: one.to_dict() for name, one in found.items()}
+    write_json(folder / FILE, content)
     pages = write_pair_pages(run, method=run.explainers[0])
     return Answer(
         json={
             "run": str(folder),
             "pages": [str(p) for p in pages],
-            "models": {name: one.to_dict() for name, one in found.items()},
+            "models": content,
         },
         show=lambda console: print_robustness(console, found),
         written=[("Pairs", page) for page in pages],
@@ -162,7 +165,7 @@ def augment(
         )
     page = write_augmentation(found, out)
     return Answer(
-        json={"found": str(out / FILE), "report": str(page), **found.to_dict()},
+        json={"found": str(out / FILE), "report": str(page), **asdict(found)},
         show=lambda console: print_augmentation(console, found),
         written=[("Models and figures", out), ("Report", page)],
     )

@@ -149,7 +149,7 @@ class _Page:
 
     @cached_property
     def own_errors(self) -> list[OwnError]:
-        return own_errors(self.run)
+        return list(own_errors(self.run))
 
     @cached_property
     def questions(self) -> Mapping[tuple[str, str], float]:

@@ -353,7 +353,7 @@ class DutrustExperiment(RecipeExperiment):
     def _augment(self, trial: str, model: str) -> StepResult:
         course, seed = self._course_of(trial), self.setup.seed
         architecture = self._architecture(course, model)
-        return augmentation(
+        found = augmentation(
             architecture,
             sampled(self.parts[course].train, self.sizes["augmented"], seed=seed),
             self.trials[trial],
@@ -361,7 +361,8 @@ class DutrustExperiment(RecipeExperiment):
             out=self.place(f"augment-{trial}-{model}") / "comparison",
             seed=seed,
             training=self._settings_of(architecture, model),
-        ).to_dict()
+        )
+        return asdict(found)
 
     def _try(self, trial: str, name: str) -> StepResult:
         model = load_model(self._folder(self._course_of(trial), name) / "model")
