@@ -17,6 +17,7 @@ from ..core.explainers import Explainer
 from ..core.inputs import BoolArray, FloatArray, Input, IntArray
 from ..data.splits import split
 from ..engine.hits import Hits, filter_hits
+from ._batch import Inputs, Rngs, Targets
 
 LEAF = -1
 DECIMALS = 5
@@ -171,11 +172,7 @@ class DecisionTree(Explainer):
         return made
 
     def explain(
-        self,
-        model: Classifier,
-        inputs: Sequence[Input],
-        targets: Sequence[int],
-        rngs: Sequence[np.random.Generator],
+        self, model: Classifier, inputs: Inputs, targets: Targets, rngs: Rngs
     ) -> list[Attribution[Input]]:
         if self.forest is None:
             raise PluginError(f"{self.spec} learns from training data: call fitted(model, train)")
@@ -205,7 +202,7 @@ class _Answers:
         return found
 
 
-def _answers(model: Convolutional, inputs: Sequence[Input]) -> _Answers:
+def _answers(model: Convolutional, inputs: Inputs) -> _Answers:
     hits = filter_hits(model, inputs)
     values = rounded(np.array([h.values for h in hits]))
     return _Answers(values, np.array([h.logits for h in hits]))

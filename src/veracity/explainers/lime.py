@@ -24,6 +24,7 @@ from ..engine.surrogates import (
     question_plan,
     subsets_up_to,
 )
+from ._batch import Inputs, Rngs, Targets
 
 Kernel = Literal["root", "paper"]
 
@@ -95,11 +96,7 @@ class Lime(Explainer):
         return subsets_up_to(n_features, most)
 
     def explain(
-        self,
-        model: Classifier,
-        inputs: Sequence[Input],
-        targets: Sequence[int],
-        rngs: Sequence[np.random.Generator],
+        self, model: Classifier, inputs: Inputs, targets: Targets, rngs: Rngs
     ) -> list[Attribution[Input]]:
         how = self.hiding or (Hiding.DELETE if self.bow else Hiding.MASK)
         owners = [t.groups("types" if self.bow else "positions") for t in inputs]
@@ -131,7 +128,7 @@ class Lime(Explainer):
         ]
 
     def _drawn(
-        self, counts: Sequence[int], rngs: Sequence[np.random.Generator], ask: Ask
+        self, counts: Sequence[int], rngs: Rngs, ask: Ask
     ) -> list[tuple[LocalFit, float, int]]:
         """The model answers for every sample; sampling may stop when the top words settle."""
         z = [neighbourhood(n, self.samples, rng) for n, rng in zip(counts, rngs, strict=True)]
@@ -159,7 +156,7 @@ class Lime(Explainer):
         return fits
 
     def _guessed(
-        self, counts: Sequence[int], rngs: Sequence[np.random.Generator], ask: Ask
+        self, counts: Sequence[int], rngs: Rngs, ask: Ask
     ) -> list[tuple[LocalFit, float, int]]:
         """The model answers some questions, from which the answers to all samples follow."""
         assert self.questions is not None

@@ -13,6 +13,7 @@ from ..core.classifiers import Classifier
 from ..core.explainers import Explainer
 from ..core.inputs import ANY_KIND, BoolArray, FloatArray, Hiding, Input, IntArray
 from ..engine.inference import LazyMasks, Masks, masked_probabilities
+from ._batch import Inputs, Rngs, Targets
 
 Asking = Generator[Masks, FloatArray, IntArray]
 """Yields masks of words shown (masks, words), is sent the explained label's probabilities (masks,),
@@ -54,11 +55,7 @@ class Search(Explainer):
         return min(self.questions, self.beam * n_features * n_features) + self.beam * n_features
 
     def explain(
-        self,
-        model: Classifier,
-        inputs: Sequence[Input],
-        targets: Sequence[int],
-        rngs: Sequence[np.random.Generator],
+        self, model: Classifier, inputs: Inputs, targets: Targets, rngs: Rngs
     ) -> list[Attribution[Input]]:
         searches = [
             best_order(n) if n <= self.exact else self._beam(n)
