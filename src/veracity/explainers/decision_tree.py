@@ -195,17 +195,13 @@ class DecisionTree(Explainer):
 class _Answers:
     values: FloatArray  # (texts, filters)
     logits: FloatArray  # (texts, labels)
-
-    @property
-    def labels(self) -> IntArray:
-        found: IntArray = self.logits.argmax(axis=1)
-        return found
+    labels: IntArray  # (texts,) the model's answers
 
 
 def _answers(model: Convolutional, inputs: Inputs) -> _Answers:
     hits = filter_hits(model, inputs)
-    values = rounded(np.array([h.values for h in hits]))
-    return _Answers(values, np.array([h.logits for h in hits]))
+    logits = np.array([h.logits for h in hits])
+    return _Answers(rounded(np.array([h.values for h in hits])), logits, logits.argmax(axis=1))
 
 
 def rounded(values: FloatArray) -> FloatArray:

@@ -33,12 +33,8 @@ class GradCam(Explainer):
     def explain(
         self, model: Classifier, inputs: Inputs, targets: Targets, rngs: Rngs
     ) -> list[Attribution[Input]]:
-        able = cast(Convolutional, model)
-        scores = (
-            self._at_words(able, inputs, targets)
-            if self.at == "embedding"
-            else self._at_maps(able, inputs, targets)
-        )
+        taken = self._at_words if self.at == "embedding" else self._at_maps
+        scores = taken(cast(Convolutional, model), inputs, targets)
         return [Attribution(*row) for row in zip(inputs, targets, scores, strict=True)]
 
     def _at_maps(self, model: Convolutional, inputs: Inputs, targets: Targets) -> list[FloatArray]:

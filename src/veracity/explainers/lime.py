@@ -159,7 +159,6 @@ class Lime(Explainer):
         self, counts: Sequence[int], rngs: Rngs, ask: Ask
     ) -> list[tuple[LocalFit, float, int]]:
         """The model answers some questions, from which the answers to all samples follow."""
-        assert self.questions is not None
         plans = [self._plan(n, rng) for n, rng in zip(counts, rngs, strict=True)]
         found = []
         for n, rng, shown, v in zip(
