@@ -19,8 +19,6 @@ from torch.overrides import has_torch_function
 
 from ..core.inputs import FloatArray, Text
 from ..core.plugins import Profiles
-from ..engine.batches import by_length
-from ..engine.gradients import evaluating
 from .architecture import Training
 from .both_ways import both_ways
 from .neural import NeuralArchitecture, NeuralText
@@ -104,24 +102,16 @@ class RationaleArchitecture(NeuralArchitecture):
 class SelectiveText(NeuralText):
     """A classifier that shows which words it read."""
 
-    network: Any
+    network: RationaleNetwork
 
     @property
     def target_rate(self) -> float:
         """The share of words that it is trained to read."""
-        rate: float = self.network.settings.rate
-        return rate
+        return self.network.settings.rate
 
     def rationale(self, inputs: Sequence[Text]) -> list[FloatArray]:
         """The gates of each text's words without chance: above 0 where a word is read."""
-        found: list[FloatArray] = [np.zeros(0)] * len(inputs)
-        with torch.inference_mode(), evaluating(self):
-            for batch in by_length([t.n_features for t in inputs]):
-                embedded = self.embed([inputs[i] for i in batch])
-                gates = self.network.gates(embedded.values, embedded.present)
-                for i, row in zip(batch, gates.double().cpu().numpy(), strict=True):
-                    found[i] = row[: inputs[i].n_features]
-        return found
+        return self.per_word(inputs, lambda e: self.network.gates(e.values, e.present))
 
     def selection_rate(self, inputs: Sequence[Text]) -> float:
         """The words that are read as a share of all words of these texts."""
@@ -133,8 +123,7 @@ class SelectiveText(NeuralText):
         ids, present = self.read(inputs)
         different, which = torch.unique(ids, return_inverse=True)
         words = WordInputs(self.embedding(different), which)
-        found: tuple[Tensor, Tensor] = self.network.loss(words, present, labels.to(self.device))
-        return found
+        return self.network.loss(words, present, labels.to(self.device))
 
 
 class RationaleNetwork(nn.Module):
