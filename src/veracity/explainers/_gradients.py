@@ -24,8 +24,7 @@ class GradientExplainer(Explainer):
 
     def pieces(self, path: PathGradient) -> FloatArray:
         """Embedding times gradient, summed over dimensions. → (pieces,)"""
-        found: FloatArray = (path.values * path.gradient).sum(axis=1)
-        return found
+        return cast(FloatArray, (path.values * path.gradient).sum(axis=1))
 
     def gradients(
         self, model: Differentiable, inputs: Inputs, targets: Targets, rngs: Rngs

@@ -117,8 +117,7 @@ class Forest:
     def predictions(self, values: FloatArray) -> IntArray:
         """The label whose tree is surest. (texts, filters) → (texts,)"""
         chances = np.array([tree.chances(values) for tree in self.trees])
-        found: IntArray = chances.argmax(axis=0)
-        return found
+        return cast(IntArray, chances.argmax(axis=0))
 
     def notes(self, label: int) -> dict[str, float]:
         """How faithful the forest is, and how large the tree that speaks for a label."""

@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
@@ -220,8 +220,7 @@ def kernel_weights(z: BoolArray, kernel: Kernel = "root", width: float = 25.0) -
     shares = z.mean(axis=1)
     distances = 100 * (1 - np.sqrt(shares))  # the cosine of a 0/1 vector with all ones
     exponent = -(distances**2) / width**2
-    weights: FloatArray = np.exp(exponent / 2 if kernel == "root" else exponent)
-    return weights
+    return cast(FloatArray, np.exp(exponent / 2 if kernel == "root" else exponent))
 
 
 def local_fit(
@@ -257,8 +256,7 @@ def covariance(
     gram = centred.T @ (centred * weights[:, None]) + alpha * np.eye(x.shape[1])
     inverse = np.linalg.pinv(gram, hermitian=True)
     moved = centred * (weights * left_over)[:, None]
-    found: FloatArray = inverse @ (moved.T @ moved) @ inverse
-    return found
+    return cast(FloatArray, inverse @ (moved.T @ moved) @ inverse)
 
 
 def top_stability(coefficients: FloatArray, spread: FloatArray, rng: np.random.Generator) -> float:

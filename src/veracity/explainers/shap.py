@@ -300,8 +300,7 @@ class Regression(SamplingPlan):
         counts = np.bincount(smaller, minlength=n)
         masses = np.array([kernel_mass(n, s) if counts[s] else 0.0 for s in range(n // 2 + 1)])
         weights = masses[smaller] / counts[smaller]
-        found: FloatArray = weights * (self.mass_drawn / max(weights.sum(), 1e-300))
-        return found
+        return cast(FloatArray, weights * (self.mass_drawn / max(weights.sum(), 1e-300)))
 
 
 class Orderings(SamplingPlan):

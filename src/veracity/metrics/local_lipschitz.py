@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 
@@ -96,13 +96,11 @@ def in_ball(shape: tuple[int, ...], radius: float, rng: np.random.Generator) -> 
     """A point drawn evenly from a ball, the array read as one vector."""
     direction = rng.standard_normal(shape)
     length = radius * rng.random() ** (1 / direction.size)
-    found: FloatArray = direction * (length / np.linalg.norm(direction))
-    return found
+    return cast(FloatArray, direction * (length / np.linalg.norm(direction)))
 
 
 def _lengths(rows: FloatArray) -> FloatArray:
-    found: FloatArray = np.linalg.norm(rows, axis=1)
-    return found
+    return cast(FloatArray, np.linalg.norm(rows, axis=1))
 
 
 def _distance(one: FloatArray, other: FloatArray) -> float:

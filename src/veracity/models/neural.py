@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self, cast
 
 import numpy as np
 import torch
@@ -68,14 +68,12 @@ class NeuralText(RowClassifier):
         return self.architecture.plugin_name()
 
     def forward(self, ids: Tensor, present: Tensor) -> Tensor:
-        logits: Tensor = self.network(self.embedding(ids), present)
-        return logits
+        return cast(Tensor, self.network(self.embedding(ids), present))
 
     # ---- Classifier, Maskable ---------------------------------------------------------------
 
     def row_logits(self, rows: Sequence[IntArray]) -> Tensor:
-        logits: Tensor = self(*self._padded(rows))
-        return logits
+        return cast(Tensor, self(*self._padded(rows)))
 
     def masked_probabilities(
         self, inputs: Sequence[Text], shown: Sequence[BoolArray], how: Hiding
@@ -148,8 +146,7 @@ class NeuralText(RowClassifier):
         return Embedded(self.embedding(ids), present, feature, alignments)
 
     def logits(self, embedded: Embedded) -> Tensor:
-        logits: Tensor = self.network(embedded.values, embedded.present)
-        return logits
+        return cast(Tensor, self.network(embedded.values, embedded.present))
 
     def per_word(
         self, inputs: Sequence[Text], read: Callable[[Embedded], Tensor]

@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -273,8 +273,7 @@ class _PretrainingLoop(EpochLoop):
 
     def _losses(self, examples: Sequence[Example], name: str) -> Losses:
         hidden = [self.reader.masked(self.known[e.id], name, e.id) for e in examples]
-        losses: Losses = self.model.losses(hidden)
-        return losses
+        return cast(Losses, self.model.losses(hidden))
 
     def _told(self, data: Dataset) -> Pass:
         """The means over all held-out texts, hidden in the same way after every pass."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 import torch
@@ -193,8 +193,7 @@ class RationaleNetwork(nn.Module):
         taken = order.taken(gates)
         moves = taken > 0 if plain else None
         states = self.reader(words.read(order, taken), order, moves=moves, plain=plain)
-        logits: Tensor = self.head(self.dropout(order.ends(states, len(present))))
-        return logits
+        return cast(Tensor, self.head(self.dropout(order.ends(states, len(present)))))
 
     def _generated(
         self, words: WordInputs, order: PackedOrder, choose: Choice
@@ -202,8 +201,7 @@ class RationaleNetwork(nn.Module):
         """What speaks for each word's gate, and the gates. → (words, numbers), (words,)"""
         plain = has_torch_function((words.table,))
         states = self.generator(words.read(order), order, plain=plain)
-        found: tuple[Tensor, Tensor] = self.gate(states, order, choose, plain=plain)
-        return found
+        return cast(tuple[Tensor, Tensor], self.gate(states, order, choose, plain=plain))
 
 
 def _encoder(settings: RationaleArchitecture, size: int) -> nn.Module:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 
@@ -160,8 +160,7 @@ def decisive(
     lead = scores[:, :, None] - scores[:, None, :] >= beta - ROUNDING  # (words, label, other)
     itself = np.eye(scores.shape[1], dtype=np.bool_)
     ahead = (lead | itself).all(axis=2) if margin == "all" else (lead & ~itself).any(axis=2)
-    inside: BoolArray = ahead & (scores >= alpha - ROUNDING)
-    return inside
+    return cast(BoolArray, ahead & (scores >= alpha - ROUNDING))
 
 
 def word_scores(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import torch
 from torch import Tensor, nn
@@ -48,8 +48,7 @@ class AttentionNetwork(nn.Module):
     def forward(self, values: Tensor, present: Tensor) -> Tensor:
         states = self.states(values, present)
         weights = self.weights(states, present)
-        logits: Tensor = self.head(self.dropout((weights.unsqueeze(-1) * states).sum(dim=1)))
-        return logits
+        return cast(Tensor, self.head(self.dropout((weights.unsqueeze(-1) * states).sum(dim=1))))
 
     def attention(self, values: Tensor, present: Tensor) -> Tensor:
         """(batch, words, size) → (batch, words)"""

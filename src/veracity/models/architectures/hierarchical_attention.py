@@ -68,8 +68,7 @@ class HierarchicalText(AttentiveText):
         return last.cumsum(dim=1) - last.long()
 
     def forward(self, ids: Tensor, present: Tensor) -> Tensor:
-        logits: Tensor = self.network(self.embedding(ids), present, self.sentences(ids))
-        return logits
+        return cast(Tensor, self.network(self.embedding(ids), present, self.sentences(ids)))
 
     def embed(self, inputs: Sequence[Text]) -> EmbeddedRows:
         found = super().embed(inputs)
@@ -78,8 +77,7 @@ class HierarchicalText(AttentiveText):
 
     def logits(self, embedded: Embedded) -> Tensor:
         sentence = self.sentences(cast(EmbeddedRows, embedded).ids)
-        logits: Tensor = self.network(embedded.values, embedded.present, sentence)
-        return logits
+        return cast(Tensor, self.network(embedded.values, embedded.present, sentence))
 
     def weights(self, embedded: Embedded, way: str) -> Tensor:
         sentence = self.sentences(cast(EmbeddedRows, embedded).ids)
@@ -100,8 +98,7 @@ class HierarchicalNetwork(nn.Module):
         self.head = nn.Linear(both_ways, n_labels)
 
     def forward(self, values: Tensor, present: Tensor, sentence: Tensor) -> Tensor:
-        logits: Tensor = self.head(self.dropout(self.read(values, present, sentence)[0]))
-        return logits
+        return cast(Tensor, self.head(self.dropout(self.read(values, present, sentence)[0])))
 
     def attention(self, values: Tensor, present: Tensor, sentence: Tensor) -> tuple[Tensor, Tensor]:
         """For each word its weight α_it and that of its sentence α_i; both (batch, words)."""
