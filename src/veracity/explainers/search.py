@@ -86,12 +86,8 @@ class Search(Explainer):
         while len(states[0]) < n and asked < self.questions:
             # two ways to one set of words are one: the one that hurt more on the way
             found: dict[frozenset[int], tuple[float, float, tuple[int, ...]]] = {}
-            ways, sums = [], []
-            for state, total in zip(states, totals, strict=True):
-                for word in range(n):
-                    if word not in state:
-                        ways.append((*state, word))
-                        sums.append(total)
+            ways = [(*state, word) for state in states for word in range(n) if word not in state]
+            sums = np.repeat(totals, n - len(states[0])).tolist()
             answers = yield without(ways, n)
             asked += len(ways)
             for way, p, total in zip(ways, answers.tolist(), sums, strict=True):

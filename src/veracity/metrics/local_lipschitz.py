@@ -56,12 +56,12 @@ class LocalLipschitz(Metric):
             return dict.fromkeys(self.quantities, float("nan"))
         embedded = model.embed([text])
         pieces = embedded.values[embedded.feature].detach().cpu().double().numpy()
-        radius = self.radius * (float(_lengths(pieces).mean()) if self.relative else 1.0)
+        scale = float(np.linalg.norm(pieces, axis=1).mean()) if self.relative else 1.0
         rng = generator(self.seed, "nearby", case.example.id)
         answer = int(np.argmax(case.probabilities))
         seen = []
         for _ in range(self.points):
-            by = in_ball(pieces.shape, radius, rng)
+            by = in_ball(pieces.shape, self.radius * scale, rng)
             with model.shifted(text, by):
                 if int(np.argmax(probabilities(model, [text])[0])) == answer:
                     seen.append((case.explain_again().scores, float(np.linalg.norm(by))))
@@ -97,10 +97,6 @@ def in_ball(shape: tuple[int, ...], radius: float, rng: np.random.Generator) -> 
     direction = rng.standard_normal(shape)
     length = radius * rng.random() ** (1 / direction.size)
     return cast(FloatArray, direction * (length / np.linalg.norm(direction)))
-
-
-def _lengths(rows: FloatArray) -> FloatArray:
-    return cast(FloatArray, np.linalg.norm(rows, axis=1))
 
 
 def _distance(one: FloatArray, other: FloatArray) -> float:

@@ -15,7 +15,6 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import cross_entropy, linear
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
-from torch.overrides import has_torch_function
 
 from ..core.inputs import FloatArray, Text
 from ..core.plugins import Profiles
@@ -186,22 +185,20 @@ class RationaleNetwork(nn.Module):
 
     def read(self, words: WordInputs, present: Tensor, gates: Tensor) -> Tensor:
         """Logits of a classifier that skips words whose gate is shut. (batch, words) each"""
-        plain = has_torch_function((words.table,))
         # a rule that compares two passes must meet the same steps, whatever the gates: only then
         # are words skipped one by one, and not left out from the start
-        order = PackedOrder.of(present if plain else present & (gates > 0))
+        order = PackedOrder.of(present if words.plain else present & (gates > 0))
         taken = order.taken(gates)
-        moves = taken > 0 if plain else None
-        states = self.reader(words.read(order, taken), order, moves=moves, plain=plain)
+        moves = taken > 0 if words.plain else None
+        states = self.reader(words.read(order, taken), order, moves=moves, plain=words.plain)
         return cast(Tensor, self.head(self.dropout(order.ends(states, len(present)))))
 
     def _generated(
         self, words: WordInputs, order: PackedOrder, choose: Choice
     ) -> tuple[Tensor, Tensor]:
         """What speaks for each word's gate, and the gates. → (words, numbers), (words,)"""
-        plain = has_torch_function((words.table,))
-        states = self.generator(words.read(order), order, plain=plain)
-        return cast(tuple[Tensor, Tensor], self.gate(states, order, choose, plain=plain))
+        states = self.generator(words.read(order), order, plain=words.plain)
+        return cast(tuple[Tensor, Tensor], self.gate(states, order, choose, plain=words.plain))
 
 
 def _encoder(settings: RationaleArchitecture, size: int) -> nn.Module:

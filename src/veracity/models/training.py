@@ -147,10 +147,6 @@ class State:
     best: int = -1
     kept: list[int] = field(default_factory=list)
 
-    @property
-    def since_best(self) -> int:
-        return len(self.history) - 1 - self.best
-
 
 @dataclass(kw_only=True)
 class EpochLoop(ABC):
@@ -239,8 +235,8 @@ class _Loop(EpochLoop):
     """Texts of the epoch so far that were told rightly."""
 
     def done(self, state: State) -> bool:
-        patience = self.settings.patience
-        if patience is not None and state.since_best > patience:
+        patience, since_best = self.settings.patience, len(state.history) - 1 - state.best
+        if patience is not None and since_best > patience:
             return True
         return bool(state.history) and self.merit(state.history[-1])[:2] == (True, 0.0)
 
@@ -338,14 +334,7 @@ class Checkpoint:
             model.load_state_dict(load_weights(self.folder / f"weights-{done}.safetensors"))
             moments = load_weights(self.folder / f"optimiser-{done}.safetensors")
             optimiser.load_state_dict(_unpacked(moments, optimiser))
-        except (
-            ValueError,
-            LookupError,
-            TypeError,
-            AttributeError,
-            OSError,
-            RuntimeError,
-        ) as error:
+        except (ValueError, LookupError, TypeError, AttributeError, OSError, RuntimeError) as error:
             warnings.warn(
                 f"the checkpoint in {self.folder} is damaged ({error}): training starts over",
                 stacklevel=2,

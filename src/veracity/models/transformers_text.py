@@ -45,12 +45,7 @@ class TransformerText(RowClassifier):
     """More leave the processor's cache."""
 
     def __init__(
-        self,
-        model: Any,
-        tokenizer: Any,
-        *,
-        label: int | None = None,
-        batching: Batching = "padded",
+        self, model: Any, tokenizer: Any, *, label: int | None = None, batching: Batching = "padded"
     ) -> None:
         super().__init__()
         self.model = model

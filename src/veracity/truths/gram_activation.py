@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -160,7 +160,7 @@ def decisive(
     lead = scores[:, :, None] - scores[:, None, :] >= beta - ROUNDING  # (words, label, other)
     itself = np.eye(scores.shape[1], dtype=np.bool_)
     ahead = (lead | itself).all(axis=2) if margin == "all" else (lead & ~itself).any(axis=2)
-    return cast(BoolArray, ahead & (scores >= alpha - ROUNDING))
+    return ahead & (scores >= alpha - ROUNDING)
 
 
 def word_scores(
