@@ -263,10 +263,11 @@ class _Loop(EpochLoop):
         started = time.perf_counter()
         self.right = 0.0
         loss = self.descend(self.train_data, number, self.settings.clip)
-        accuracy = _accuracy(self.model, self.validation)
+        inputs, labels = zip(*((e.input, e.label) for e in self.validation), strict=True)
+        accuracy = float(np.mean(probabilities(self.model, inputs).argmax(axis=1) == labels))
         rate = None
         if isinstance(self.model, RateControlled):
-            rate = self.model.selection_rate([e.input for e in self.validation])
+            rate = self.model.selection_rate(inputs)
         seconds = time.perf_counter() - started
         return Epoch(number, loss, self.right / len(self.train_data), accuracy, seconds, rate)
 
@@ -294,11 +295,6 @@ def batches(data: Dataset, size: int, rng: np.random.Generator) -> list[list[Exa
         )
         found += [near[i : i + size] for i in range(0, len(near), size)]
     return [[data.examples[i] for i in found[b]] for b in rng.permutation(len(found))]
-
-
-def _accuracy(model: Any, data: Dataset) -> float:
-    answers = probabilities(model, [e.input for e in data])
-    return float(np.mean(answers.argmax(axis=1) == [e.label for e in data]))
 
 
 class Checkpoint:

@@ -64,15 +64,12 @@ def _warn_of(model: Any, lack: str) -> None:
 
 def _label(model: Any, label: str | None) -> int | None:
     """The number of the one label that is asked about; None where labels exclude each other."""
-    config = model.config
-    names = label_names(config)
-    kind = config.problem_type
-    several = kind == "multi_label_classification"
+    names, kind = label_names(model.config), model.config.problem_type
     if label is not None:
         if label not in names:
             raise ModelError(f"the model has no label {label!r}: {nearest(label, names)}")
         return names.index(label)
-    if several:
+    if kind == "multi_label_classification":
         raise ModelError(
             f"this model's {len(names)} labels do not exclude each other ({', '.join(names)}). "
             f"Audit them one at a time, each as yes or no: write FOLDER:LABEL, such as "

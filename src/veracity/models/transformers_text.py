@@ -227,11 +227,8 @@ class MaskableTransformer(TransformerText):
                 "folder anew"
             ) from None
         ids = np.array(found["input_ids"], dtype=np.int64)
-        special = np.array(found["special_tokens_mask"], dtype=np.bool_)
-        offsets = [
-            (0, 0) if s else (int(a), int(b))
-            for (a, b), s in zip(found["offset_mapping"], special, strict=True)
-        ]
+        marks = zip(found["offset_mapping"], found["special_tokens_mask"], strict=True)
+        offsets = [(0, 0) if special else (int(a), int(b)) for (a, b), special in marks]
         if MASK_WORD in spelt:
             ids, offsets = self._masked(spelt, ids, offsets)
         alignment = Alignment.by_offsets(offsets, text.spans)
@@ -328,9 +325,8 @@ def classified(layer: Tensor, present: Tensor) -> Tensor:
     """The place whose state is classified: the first, or the last where each piece looks back only.
     layer (batch, pieces, pieces) → (batch,)"""
     looks_back = not layer[:, 0, 1:].any()
-    return (
-        present.sum(dim=1) - 1 if looks_back else torch.zeros_like(present[:, 0], dtype=torch.int64)
-    )
+    last = present.sum(dim=1) - 1
+    return last if looks_back else torch.zeros_like(last)
 
 
 def rollout(layers: Sequence[Tensor], places: Tensor) -> Tensor:

@@ -113,9 +113,8 @@ class CountingClassifier(SklearnClassifier):
         per_word = csr_array((np.ones(len(links)), (rows, columns)), shape=shape)
         counts = csr_array(masks.astype(np.float64)) @ per_word
         # trees take no wider indices
-        counts.indices, counts.indptr = (
-            a.astype(np.int32) for a in (counts.indices, counts.indptr)
-        )
+        counts.indices = counts.indices.astype(np.int32)
+        counts.indptr = counts.indptr.astype(np.int32)
         return counts
 
     def _weighed(self, counts: Any) -> Any:
