@@ -41,6 +41,7 @@ from ..engine.surrogates import (
     question_plan,
     subsets_up_to,
 )
+from ._batch import Inputs, Rngs, Targets
 
 EXACT_UP_TO = 12
 
@@ -124,11 +125,7 @@ class Shap(Explainer):
         return self if self.form == "exact" else super().with_questions(questions)
 
     def explain(
-        self,
-        model: Classifier,
-        inputs: Sequence[Input],
-        targets: Sequence[int],
-        rngs: Sequence[np.random.Generator],
+        self, model: Classifier, inputs: Inputs, targets: Targets, rngs: Rngs
     ) -> list[Attribution[Input]]:
         plans = [self._plan(text.n_features, rng) for text, rng in zip(inputs, rngs, strict=True)]
         found: list[Attribution[Input] | None] = [None] * len(inputs)
@@ -174,9 +171,7 @@ class Shap(Explainer):
                 stacklevel=2,
             )
 
-    def _ask(
-        self, model: Classifier, inputs: Sequence[Input], shown: Sequence[Masks]
-    ) -> list[FloatArray]:
+    def _ask(self, model: Classifier, inputs: Inputs, shown: Sequence[Masks]) -> list[FloatArray]:
         if not self.background:
             return masked_probabilities(model, inputs, shown, self.hiding)
         found = []
@@ -305,8 +300,7 @@ class Regression(SamplingPlan):
         counts = np.bincount(smaller, minlength=n)
         masses = np.array([kernel_mass(n, s) if counts[s] else 0.0 for s in range(n // 2 + 1)])
         weights = masses[smaller] / counts[smaller]
-        found: FloatArray = weights * (self.mass_drawn / max(weights.sum(), 1e-300))
-        return found
+        return cast(FloatArray, weights * (self.mass_drawn / max(weights.sum(), 1e-300)))
 
 
 class Orderings(SamplingPlan):
