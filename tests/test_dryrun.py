@@ -186,7 +186,7 @@ def test_models_come_from_specs_and_folders(encoder_folder: Path, tmp_path: Path
 def test_capitals_are_tried_with_a_model_that_sees_them_unless_told() -> None:
     def specs(model: str) -> dict[str, str]:
         plan = plan_dryrun(model, "made_reviews(n=60)", cues="word, capitals", seeds=1)
-        return {job.cue.name: job.architecture.spec for job in plan.jobs}
+        return {cue.name: plan.architecture_for(cue).spec for cue in plan.cues}
 
     free = specs("text_cnn(size=8, embeddings=random)")
     assert "cased=True" in free["capitals"] and "cased" not in free["word"]
@@ -200,13 +200,13 @@ def test_scales_grow_and_plans_count() -> None:
     plan = plan_dryrun(
         "lstm(embeddings=random)", "made_reviews(n=60)", strengths=[1.0, 0.9], seeds=3
     )
-    assert len(plan.jobs) == len(SCALES["smoke"].cues) * 2 * 3
-    assert len({job.name for job in plan.jobs}) == len(plan.jobs)
+    assert len(plan.trials) == len(SCALES["smoke"].cues) * 2 * 3
+    assert len({t.name for t in plan.trials}) == len(plan.trials)
     assert default_workers(1) == 1
     # a cue with its own strength is tried at that alone
     own = "insert(marks=('so', 'thus'), strength=0.8)"
     plan = plan_dryrun("lstm(embeddings=random)", "made_reviews(n=60)", cues=["word", own], seeds=1)
-    assert [j.strength for j in plan.jobs if j.cue.name == own] == [0.8]
+    assert [t.strength for t in plan.trials if t.cue == own] == [0.8]
 
 
 def test_every_kind_plants_something_in_made_reviews() -> None:

@@ -22,7 +22,7 @@ from veracity.engine.inference import masked_probabilities
 from veracity.models.architecture import Training
 from veracity.models.architectures import architectures
 from veracity.models.loading import load_model, save_model
-from veracity.models.training import State, train
+from veracity.models.training import Epoch, times_slowed, train
 
 LABELS = ("red", "green")
 
@@ -46,7 +46,8 @@ def small() -> Any:
     data = squares(96)
     architecture = architectures.make("picture_cnn(widths=(8, 16))")
     training = Training(epochs=8, batch_size=16, learning_rate=1e-2, stop_at=0.97)
-    return train(architecture, data.select(range(64)), data.select(range(64, 96)), training=training)
+    parts = data.select(range(64)), data.select(range(64, 96))
+    return train(architecture, *parts, training=training)
 
 
 def test_a_small_network_learns_and_is_read_back(small: Any, tmp_path: Path) -> None:
@@ -157,7 +158,9 @@ def tiny(kind: str) -> Any:
         "resnet": lambda: transformers.ResNetConfig(
             depths=[1, 1], hidden_sizes=[8, 16], embedding_size=8, layer_type="basic"
         ),
-        "convnext": lambda: transformers.ConvNextConfig(depths=[1, 1], hidden_sizes=[8, 16], num_stages=2),
+        "convnext": lambda: transformers.ConvNextConfig(
+            depths=[1, 1], hidden_sizes=[8, 16], num_stages=2
+        ),
         "vit": lambda: transformers.ViTConfig(
             hidden_size=16,
             num_hidden_layers=2,
@@ -246,20 +249,14 @@ def test_pictures_of_several_sizes_are_refused_by_training() -> None:
 
 
 def test_steps_become_shorter_after_epochs_without_a_gain() -> None:
-    epoch = type("E", (), {})
+    def slowed(*accuracies: float, after: int | None = 2) -> int:
+        rows = [Epoch(i, 0.0, 0.0, value, 0.0) for i, value in enumerate(accuracies)]
+        return times_slowed(rows, after)
 
-    def state(*accuracies: float) -> State:
-        rows = []
-        for value in accuracies:
-            row = epoch()
-            row.validation_accuracy = value
-            rows.append(row)
-        return State(rows)
-
-    assert state(0.5, 0.6, 0.6, 0.6).slowed(2) == 1
-    assert state(0.5, 0.6, 0.6, 0.7, 0.7).slowed(2) == 0
-    assert state(0.5, *[0.4] * 4).slowed(2) == 2
-    assert state(0.5, *[0.4] * 9).slowed(None) == 0
+    assert slowed(0.5, 0.6, 0.6, 0.6) == 1
+    assert slowed(0.5, 0.6, 0.6, 0.7, 0.7) == 0
+    assert slowed(0.5, *[0.4] * 4) == 2
+    assert slowed(0.5, *[0.4] * 9, after=None) == 0
 
 
 def test_a_damaged_folder_is_told(small: Any, tmp_path: Path) -> None:

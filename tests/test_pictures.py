@@ -232,7 +232,7 @@ def pictures(n: int) -> Dataset[Image]:
 
 
 def test_a_model_says_what_size_it_reads() -> None:
-    with pytest.raises(ModelError, match="expected pictures of 1×1 pixels.*got 24×16"):
+    with pytest.raises(ModelError, match=r"expected pictures of 1×1 pixels.*got 24×16"):
         linear().probabilities([picture()])
 
 

@@ -43,6 +43,7 @@ from .data.corpora.made_reviews import NEGATIVE, POSITIVE, MadeReviews
 from .data.corpus import LABELS, Corpus
 from .data.words import read_text
 from .engine.call_counter import count_calls
+from .engine.gradients import evaluating
 from .engine.inference import probabilities
 from .explainers import explainers
 
@@ -347,12 +348,9 @@ def _check_abilities(name: str, model: Any, inputs: Sequence[Any]) -> None:
                 broken = f"{name} answers differently to words hidden in an input by itself"
                 _near(alone, together, broken)
     if isinstance(model, Differentiable):
-        from .engine.gradients import evaluating
-
         with evaluating(model):
-            logits = model.logits(model.embed(inputs)).detach().double().cpu().numpy()
-        powers = np.exp(logits - logits.max(axis=1, keepdims=True))
-        followed = powers / powers.sum(axis=1, keepdims=True)
+            logits = model.logits(model.embed(inputs)).detach().double()
+        followed = logits.softmax(dim=1).cpu().numpy()
         _near(followed, answers, f"{name} answers differently by its logits")
     weights: list[FloatArray] = []
     if isinstance(model, Attentive):
@@ -406,24 +404,15 @@ def _cases(model: Any, data: Dataset[Any]) -> list[Case]:
     """Each example as explained by occlusion, beside its original."""
     method = explainers.make("occlusion")
 
-    def explained(e: Example[Any], target: int) -> Attribution[Any]:
-        (found,) = attributions(method, model, [e.input], [target], [e.id], 0)
-        return found
+    def case(e: Example[Any], answer: FloatArray) -> Case:
+        def explain() -> Attribution[Any]:
+            (found,) = attributions(method, model, [e.input], [int(answer.argmax())], [e.id], 0)
+            return found
+
+        return Case(e, model, answer, explain(), explain_again=explain)
 
     answers = probabilities(model, [e.input for e in data])
-    targets = [int(i) for i in answers.argmax(axis=1)]
-    return with_originals(
-        [
-            Case(
-                e,
-                model,
-                row,
-                explained(e, target),
-                explain_again=functools.partial(explained, e, target),
-            )
-            for e, row, target in zip(data, answers, targets, strict=True)
-        ]
-    )
+    return with_originals([case(e, answer) for e, answer in zip(data, answers, strict=True)])
 
 
 def _same(found: Sequence[Any], expected: Sequence[Any], broken: str) -> None:

@@ -26,7 +26,7 @@ from ..results.verdicts import Verdict
 from .explaining import Target
 from .jobs import PART, AuditWork, batches_of, part_of, run_jobs
 from .planning import AuditPlan
-from .request import AuditRequest, PreparedAudit, reliance_of
+from .request import PreparedAudit, prepare, reliance_of
 from .selection import Methods, Metrics, explainers_to_redo, must_learn
 from .training_sets import fitted as fitted_on
 
@@ -122,17 +122,17 @@ def audit(
     folder = Path(out) if out else None
     if folder:
         check_own(folder, AUDIT)
-    ready = AuditRequest(
-        model=model,
-        data=data,
-        methods=methods,
-        metrics=metrics,
+    ready = prepare(
+        model,
+        data,
+        methods,
+        metrics,
         train=train,
         seed=seed,
         profile=profile,
         questions=questions,
         extras=extras,
-    ).prepare()
+    )
     target = ready.target(target)
     tell_plan(ready.plan)
     known = {
@@ -187,18 +187,17 @@ def plan(
     extras: bool = True,
 ) -> AuditPlan:
     """What `audit` would ask of a model, without asking; with a budget, what it would choose."""
-    request = AuditRequest(
-        model=model,
-        data=data,
-        methods=methods,
-        metrics=metrics,
+    return prepare(
+        model,
+        data,
+        methods,
+        metrics,
         train=train,
         seed=seed,
         profile=profile,
         questions=questions,
         extras=extras,
-    )
-    return request.prepare().plan
+    ).plan
 
 
 def default_folder(data: Dataset, models: Iterable[str]) -> Path:
@@ -212,13 +211,12 @@ def _fitted(
     """By model and method: those that learn, having learnt; what is written already need not be
     learnt again."""
 
+    ids = [[ready.data.examples[i].id for i in places] for places in batches]
+
     def is_written(model: str, explainer: Explainer) -> bool:
         return all(
-            complete_part(
-                run.attribution_part(model, explainer.spec, b),
-                [ready.data.examples[i].id for i in places],
-            )
-            for b, places in enumerate(batches)
+            complete_part(run.attribution_part(model, explainer.spec, b), own)
+            for b, own in enumerate(ids)
         )
 
     return {

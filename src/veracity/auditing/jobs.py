@@ -220,7 +220,7 @@ class AuditWork:
             self.run.write_predictions(job.model, job.batch, examples, answers)
             computed = 1
         empty = [Attribution(e.input, e.label, np.zeros(e.input.n_features)) for e in examples]
-        scored, reused = self._score(job, "", examples, empty, of_model=True)
+        scored, reused = self._score(job, examples, empty)
         return _Done(job, computed + scored, reused + 1 - computed)
 
     def _explain(self, job: _Job, examples: list[Example]) -> _Done:
@@ -235,42 +235,30 @@ class AuditWork:
             started = time.perf_counter()
             with count_calls() as calls:
                 found = self._attributions(job, examples, targets)
+            seconds, questions = time.perf_counter() - started, float(calls.questions)
+            rows = list(zip(examples, found, strict=True))
             run.write_attributions(
-                job.model,
-                spec,
-                job.batch,
-                list(zip(examples, found, strict=True)),
-                seconds=time.perf_counter() - started,
-                questions=float(calls.questions),
+                job.model, spec, job.batch, rows, seconds=seconds, questions=questions
             )
-        scored, reused = self._score(job, spec, examples, found, of_model=False)
+        scored, reused = self._score(job, examples, found)
         return _Done(job, computed + scored, reused + 1 - computed)
 
     def _attributions(
         self, job: _Job, examples: Sequence[Example], targets: Sequence[int]
     ) -> list[Attribution]:
         """As they are stored, so that what is read back scores the same."""
-        found = attributions(
-            self._explainer(job),
-            self.models[job.model],
-            [e.input for e in examples],
-            targets,
-            [e.id for e in examples],
-            self.seed,
-            second=job.second,
-        )
+        model, named = self.models[job.model], self.named(job)
+        explainer = self.fitted.get((job.model, named.spec), named)
+        inputs, ids = [e.input for e in examples], [e.id for e in examples]
+        found = attributions(explainer, model, inputs, targets, ids, self.seed, second=job.second)
         return [replace(one, scores=rounded(one.scores)) for one in found]
 
     def _score(
-        self,
-        job: _Job,
-        explainer: str,
-        examples: list[Example],
-        found: Sequence[Attribution],
-        *,
-        of_model: bool,
+        self, job: _Job, examples: list[Example], found: Sequence[Attribution]
     ) -> tuple[int, int]:
         """Writes the scores that are missing; how many parts were computed and how many reused."""
+        of_model = job.explainer is None
+        explainer = "" if of_model else self.named(job).spec
         metrics = [
             m
             for m in self.metrics
@@ -316,10 +304,6 @@ class AuditWork:
         assert job.explainer is not None
         return self.all_explainers[job.explainer]
 
-    def _explainer(self, job: _Job) -> Explainer:
-        named = self.named(job)
-        return self.fitted.get((job.model, named.spec), named)
-
     def _again(self, job: _Job, example: Example, target: int) -> Attribution:
         return self._attributions(job, [example], [target])[0]
 
@@ -346,10 +330,7 @@ class Outcome:
 
 
 def run_jobs(
-    work: AuditWork,
-    executor: Executor,
-    skipped: Sequence[SkippedMethod],
-    watch: Watcher,
+    work: AuditWork, executor: Executor, skipped: Sequence[SkippedMethod], watch: Watcher
 ) -> Outcome:
     """All jobs in their order. Where a budget ends them, the texts that went through all methods
     are what there is."""
@@ -366,10 +347,9 @@ def run_jobs(
                 job = result.job
                 what = "predictions" if job.explainer is None else work.named(job).spec
                 again = ", a second draw" if job.second else ""
-                kind = (job.model, job.explainer)
-                computed = result.computed > 0
-                pace.done(kind, work.size(job), result.seconds, computed=computed)
                 doing = f"{job.model}: {what}{again}"
+                kind, texts = (job.model, job.explainer), work.size(job)
+                pace.done(kind, texts, result.seconds, computed=result.computed > 0)
                 seconds, more = pace.left()
                 watch(Progress(len(done), total, doing, seconds_left=seconds, more_to_come=more))
         partial = None

@@ -57,10 +57,8 @@ def fit_labels_to(data: Dataset, name: str, labels: Sequence[str]) -> Dataset:
     numbers = [_number(label) for label in data.labels]
     if all(data.labels[i].casefold() in folded for i in used):
         places = {i: folded[data.labels[i].casefold()] for i in used}
-        names = tuple(labels)
     elif all(numbers[i] is not None and numbers[i] < len(labels) for i in used):  # type: ignore[operator]
         places = {i: numbers[i] or 0 for i in used}
-        names = tuple(labels)
     elif len(labels) == len(data.labels) and all(_number(x) is not None for x in labels):
         warnings.warn(
             f"{name} does not name its labels: they are taken to be "
@@ -77,7 +75,7 @@ def fit_labels_to(data: Dataset, name: str, labels: Sequence[str]) -> Dataset:
             "in the data, or give the model's with --labels in the order of its output"
         )
     examples = tuple(dataclasses.replace(e, label=places[e.label]) for e in data)
-    return dataclasses.replace(data, labels=names, examples=examples)
+    return dataclasses.replace(data, labels=tuple(labels), examples=examples)
 
 
 def _number(label: str) -> int | None:

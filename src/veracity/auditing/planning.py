@@ -57,29 +57,15 @@ class AuditPlan:
     """What would have been asked without a budget."""
 
     @property
-    def fits(self) -> bool:
-        return self.budget is None or self.total <= self.budget
-
-    @property
     def sentence(self) -> str:
         """What was chosen, in words."""
-        texts = f"{self.of:,} texts" if len(self.data) == self.of else self._texts
-        if self.budget is None:
-            return f"{texts} need at most {self.total:,} questions"
-        chosen = [texts]
+        chosen = [_texts(self.data, self.of)]
         sampling = [e.plugin_name() for e in self.explainers if e.question_settings]
         if self.questions is not None and sampling:
             names = " and ".join(dict.fromkeys(sampling))
             chosen.append(f"{self.questions:,} questions a text for {names}")
         left_out = f"; left out: {', '.join(self.dropped)}" if self.dropped else ""
-        return (
-            f"a budget of {self.budget:,} questions holds {', '.join(chosen)}{left_out}: at most "
-            f"{self.total:,} questions"
-        )
-
-    @property
-    def _texts(self) -> str:
-        return f"{len(self.data):,} of {self.of:,} texts"
+        return _holds(f"{', '.join(chosen)}{left_out}", self.total, self.budget)
 
     def lines(self) -> list[str]:
         """The items as a table, then what they come to."""
@@ -106,11 +92,22 @@ class AuditPlan:
             "budget": self.budget,
             "questions": self.questions,
             "second_draw": self.second_draw,
-            "dropped": list(self.dropped),
+            "dropped": self.dropped,
             "total": self.total,
             "items": [vars(item) for item in self.items],
             "sentence": self.sentence,
         }
+
+
+def _texts(chosen: Dataset, of: int) -> str:
+    return f"{of:,} texts" if len(chosen) == of else f"{len(chosen):,} of {of:,} texts"
+
+
+def _holds(what: str, total: int, budget: int | None) -> str:
+    """What is going to be asked about, and how often at most."""
+    if budget is None:
+        return f"{what} need at most {total:,} questions"
+    return f"a budget of {budget:,} questions holds {what}: at most {total:,} questions"
 
 
 def plan_questions(
@@ -295,15 +292,8 @@ class SuspectsPlan:
 
     @property
     def sentence(self) -> str:
-        whole = len(self.data) == self.of
-        texts = f"{self.of:,} texts" if whole else f"{len(self.data):,} of {self.of:,} texts"
         tries = f"{self.top} leaders tried on up to {2 * self.tried} texts each"
-        if self.budget is None:
-            return f"{texts} and {tries} need at most {self.total:,} questions"
-        return (
-            f"a budget of {self.budget:,} questions holds {texts} and {tries}: at most "
-            f"{self.total:,} questions"
-        )
+        return _holds(f"{_texts(self.data, self.of)} and {tries}", self.total, self.budget)
 
 
 def planned_suspects(
@@ -322,14 +312,8 @@ def planned_suspects(
         # the same questions serve all labels
         return plan_questions(texts, [explainer], (), second_draw=False).total
 
-    whole = SuspectsPlan(
-        data=data,
-        of=len(data),
-        top=top,
-        tried=tried,
-        total=cost(data) + 2 * top * tried,
-        budget=budget,
-    )
+    total = cost(data) + 2 * top * tried
+    whole = SuspectsPlan(data=data, of=len(data), top=top, tried=tried, total=total, budget=budget)
     if budget is None or whole.total <= budget:
         return whole
     fewer = max(LEAST_TEXTS, min(tried, budget // 4 // (2 * top)))
@@ -341,11 +325,4 @@ def planned_suspects(
             f"anything; {least} texts need up to {cost(few) + 2 * top * fewer:,}, all "
             f"{len(data):,} {whole.total:,}. Raise --budget, or lower --least or --top"
         )
-    return SuspectsPlan(
-        data=some,
-        of=len(data),
-        top=top,
-        tried=fewer,
-        total=cost(some) + 2 * top * fewer,
-        budget=budget,
-    )
+    return replace(whole, data=some, tried=fewer, total=cost(some) + 2 * top * fewer)

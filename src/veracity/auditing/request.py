@@ -60,86 +60,65 @@ BUDGET_PARTS = 25
 all methods: those that are finished are the result."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class AuditRequest:
-    """What decides which questions an audit asks."""
-
-    model: Any
-    data: Source
-    methods: Methods
-    metrics: Metrics
-    train: Source | None
-    seed: int
-    profile: str
-    questions: int | None
-    extras: bool
-
-    def prepare(self) -> PreparedAudit:
-        """Loads, chooses and plans; asks nothing."""
-        models = named_models(self.model)
-        data = fit_labels(load_data(self.data), models)
-        chosen = select_explainers(
-            self.methods, kind=data.kind, profile=self.profile, questions=self.questions
-        )
-        training = sets_to_learn(chosen, models, self.train, seed=self.seed)
-        explainers, skipped = usable_explainers(
-            chosen, models, training, kind=data.kind, drop=self.methods == "all"
-        )
-        metrics = select_metrics(self.metrics, data, profile=self.profile)
-        searches = select_searches(explainers, metrics, models) if self.extras else []
-        costly = [n for n, m in models.items() if getattr(m, "costly", False)]
-        left_out = {(s.model, s.explainer) for s in skipped}
-        asking = [
-            e
-            for e in explainers
-            if any((n, e.spec) not in left_out for n in costly or list(models))
-        ]
-        plan = self._plan(models, data, asking, metrics, searches)
-        new = {old.spec: e for old, e in zip(asking, plan.explainers, strict=True)}
-        return PreparedAudit(
-            models=models,
-            explainers=[new.get(e.spec, e) for e in explainers],
-            skipped=tuple(
-                dataclasses.replace(s, explainer=new[s.explainer].spec) if s.explainer in new else s
-                for s in skipped
-            ),
-            training={n: d for n, d in training.items() if isinstance(d, Dataset)},
-            searches=searches,
-            plan=plan,
-            whole=data.fingerprint() if plan.budget is not None else "",
-        )
-
-    def _plan(
-        self,
-        models: Mapping[str, Classifier],
-        data: Dataset,
-        explainers: Sequence[Explainer],
-        metrics: Sequence[Metric],
-        searches: Sequence[Explainer],
-    ) -> AuditPlan:
-        budgets = [getattr(m, "budget", None) for m in models.values()]
-        limits = [budget for budget in budgets if budget is not None]
-        if not limits:
-            return plan_questions(
-                data,
-                explainers,
-                metrics,
-                ceilings=searches,
-                second_draw=self.extras,
-                seed=self.seed,
-            )
-        return plan_within_budget(
+def prepare(
+    model: Any,
+    data: Source,
+    methods: Methods,
+    metrics: Metrics,
+    *,
+    train: Source | None,
+    seed: int,
+    profile: str,
+    questions: int | None,
+    extras: bool,
+) -> PreparedAudit:
+    """Loads, chooses and plans; asks nothing."""
+    models = named_models(model)
+    texts = fit_labels(load_data(data), models)
+    chosen = select_explainers(methods, kind=texts.kind, profile=profile, questions=questions)
+    training = sets_to_learn(chosen, models, train, seed=seed)
+    explainers, skipped = usable_explainers(
+        chosen, models, training, kind=texts.kind, drop=methods == "all"
+    )
+    tests = select_metrics(metrics, texts, profile=profile)
+    searches = select_searches(explainers, tests, models) if extras else []
+    costly = [n for n, m in models.items() if getattr(m, "costly", False)]
+    left_out = {(s.model, s.explainer) for s in skipped}
+    asking = [
+        e for e in explainers if any((n, e.spec) not in left_out for n in costly or list(models))
+    ]
+    budgets = [getattr(m, "budget", None) for m in models.values()]
+    limits = [budget for budget in budgets if budget is not None]
+    if limits:
+        plan = plan_within_budget(
             min(limits),
-            data,
-            explainers,
-            metrics,
+            texts,
+            asking,
+            tests,
             adjustable=adjustable_explainers(
-                self.methods, kind=data.kind, profile=self.profile, questions=self.questions
+                methods, kind=texts.kind, profile=profile, questions=questions
             ),
-            optional=optional_metrics(self.metrics, data, profile=self.profile),
-            second_draw=self.extras,
-            seed=self.seed,
+            optional=optional_metrics(metrics, texts, profile=profile),
+            second_draw=extras,
+            seed=seed,
         )
+    else:
+        plan = plan_questions(
+            texts, asking, tests, ceilings=searches, second_draw=extras, seed=seed
+        )
+    new = {old.spec: e for old, e in zip(asking, plan.explainers, strict=True)}
+    return PreparedAudit(
+        models=models,
+        explainers=[new.get(e.spec, e) for e in explainers],
+        skipped=tuple(
+            dataclasses.replace(s, explainer=new[s.explainer].spec) if s.explainer in new else s
+            for s in skipped
+        ),
+        training={n: d for n, d in training.items() if isinstance(d, Dataset)},
+        searches=searches,
+        plan=plan,
+        whole=texts.fingerprint() if plan.budget is not None else "",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,6 +171,7 @@ class PreparedAudit:
     ) -> RunConfig:
         """The record that identifies the run."""
         data = self.data
+        planned = {k: v for k, v in self.plan.to_dict().items() if k != "items"}
         return RunConfig(
             dataset=DatasetInfo(
                 name=data.name,
@@ -219,24 +199,7 @@ class PreparedAudit:
             seed=seed,
             batch_size=batch_size,
             target=target,
-            plan=self._budget_plan,
-        )
-
-    @property
-    def _budget_plan(self) -> BudgetPlan | None:
-        plan = self.plan
-        if plan.budget is None:
-            return None
-        return BudgetPlan(
-            sentence=plan.sentence,
-            budget=plan.budget,
-            texts=len(plan.data),
-            questions=plan.questions,
-            whole=self.whole,
-            of=plan.of,
-            second_draw=plan.second_draw,
-            dropped=plan.dropped,
-            total=plan.total,
+            plan=None if self.plan.budget is None else BudgetPlan(whole=self.whole, **planned),
         )
 
 

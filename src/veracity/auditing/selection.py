@@ -132,19 +132,17 @@ def select_searches(
     explainers: Sequence[Explainer], metrics: Sequence[Metric], models: Mapping[str, Classifier]
 ) -> list[Explainer]:
     """A search for each way of hiding by which methods are compared with chance."""
-    if not any(e.baseline for e in explainers) or all(
-        getattr(m, "costly", False) for m in models.values()
-    ):
+    all_costly = all(getattr(m, "costly", False) for m in models.values())
+    if all_costly or not any(e.baseline for e in explainers):
         return []
     ways = dict.fromkeys(m.hiding for m in metrics if isinstance(m, HidingMetric) and m.is_searched)
     known = {e.spec for e in explainers}
     return [e for e in (Search(hiding=how) for how in ways) if e.spec not in known]
 
 
-def _explainer(
-    spec: str | Explainer, kind: str, profile: str, questions: int | None
-) -> Explainer:
-    """A method as it suits inputs of this kind, at the number of questions that all get, unless it names one itself."""
+def _explainer(spec: str | Explainer, kind: str, profile: str, questions: int | None) -> Explainer:
+    """A method as it suits inputs of this kind, at the number of questions that all get, unless it
+    names one itself."""
     made = known_explainers.make(spec, profile).for_kind(kind)
     if (
         questions is None

@@ -47,8 +47,18 @@ class Threshold:
                 "erasure.compactness=0.2 or accuracy=0.8, or method:metric.quantity=value"
             ) from None
 
-    def is_of(self, metric: Metric) -> bool:
-        return self.metric in (metric.spec, metric.plugin_name())
+    @property
+    def name(self) -> str:
+        return f"{self.metric}.{self.quantity}"
+
+    def is_of(self, metric: str) -> bool:
+        """Whether it is a bar of a metric with these settings."""
+        return _goes_by(self.metric, metric)
+
+
+def _goes_by(name: str | None, spec: str) -> bool:
+    """Whether this is a name of a plug-in, with its settings or without."""
+    return name in (spec, spec.split("(")[0])
 
 
 def check_thresholds(
@@ -63,8 +73,8 @@ def check_thresholds(
         for quantity in _quantities(m)
     }
     for bar in bars:
-        name = f"{bar.metric}.{bar.quantity}"
-        metric = next((m for m in computed if bar.is_of(m)), None)
+        name = bar.name
+        metric = next((m for m in computed if bar.is_of(m.spec)), None)
         of_label = isinstance(metric, Accuracy) and "_of_" in bar.quantity
         if metric is None or (name not in names and not of_label):
             raise PluginError(f"no quantity {name} is computed: {nearest(name, names)}")
@@ -90,7 +100,7 @@ def check_reachable(
 ) -> None:
     """Bars that these data and models allow to be told at all, before the audit begins."""
     for bar in bars:
-        named = [m for m in _computed(metrics, profile) if bar.is_of(m)]
+        named = [m for m in _computed(metrics, profile) if bar.is_of(m.spec)]
         # by default a metric is done for each kind of truth that the data know
         tried = [v for m in named for v in ([m] if metrics else m.variants(data.truth_kinds))]
         if tried and all(m.missing(data) for m in tried):
@@ -113,32 +123,25 @@ def missed_thresholds(
     found = []
     for bar in bars:
         of_models = dict(_of_models(bar, summaries or {}))
-        for model, value in of_models.items():
-            if not value >= bar.value:
-                found.append(
-                    f"{model}: expected {bar.metric}.{bar.quantity} of at least {bar.value:g}, the "
-                    f"model reaches {value:.4f}"
-                )
+        found += [
+            f"{model}: expected {bar.name} of at least {bar.value:g}, the model reaches {value:.4f}"
+            for model, value in of_models.items()
+            if not value >= bar.value
+        ]
         if not of_models:
             found += _missed_by_methods(standings, bar)
     return found
 
 
 def _missed_by_methods(standings: Sequence[Standing], bar: Threshold) -> list[str]:
-    compared = [
-        s
-        for s in standings
-        if s.name == bar.quantity and bar.metric in (s.metric, s.metric.split("(")[0])
-    ]
+    compared = [s for s in standings if s.name == bar.quantity and bar.is_of(s.metric)]
     if not compared:
         names = sorted({f"{s.metric}.{s.name}" for s in standings})
-        raise PluginError(
-            f"no quantity {bar.metric}.{bar.quantity} in this audit; it has: {', '.join(names)}"
-        )
+        raise PluginError(f"no quantity {bar.name} in this audit; it has: {', '.join(names)}")
     found = []
     for s in compared:
         # the best first: of several settings of one method any may reach it
-        named = [e for e in s.entries if bar.method in (e.method, e.method.split("(")[0])]
+        named = [e for e in s.entries if _goes_by(bar.method, e.method)]
         if bar.method and not named:
             raise PluginError(f"no method {bar.method!r} was run on {s.model}")
         entry = named[0] if named else s.best
@@ -170,6 +173,6 @@ def _of_models(bar: Threshold, summaries: Mapping[str, Any]) -> Iterable[tuple[s
     """What each model itself reaches, where the bar is of models."""
     for model, by_method in summaries.items():
         for metric, figures in by_method.get("", {}).items():
-            if bar.metric in (metric, metric.split("(")[0]) and bar.quantity in figures:
+            if bar.is_of(metric) and bar.quantity in figures:
                 value = figures[bar.quantity]
                 yield model, float("nan") if value is None else float(value)

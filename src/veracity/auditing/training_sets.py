@@ -62,11 +62,7 @@ class DataConfig:
 
 
 def fit_explainer(
-    explainer: Explainer,
-    model: Classifier,
-    train: Source | None,
-    *,
-    seed: int,
+    explainer: Explainer, model: Classifier, train: Source | None, *, seed: int
 ) -> Explainer:
     """The method, having learnt what it must; or a sentence that says what it needs."""
     if not explainer.learns or (explainer.ready and train is None):

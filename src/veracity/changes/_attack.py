@@ -108,12 +108,7 @@ class Attack(Change):
             label=1 - copy.label if self.flips else copy.label,
             truths={**truths, "rationale": sets} if sets else truths,
             partner=copy.id,
-            facts={
-                **facts,
-                "sample_type": "adv",
-                "adv_type": self.adv_type,
-                PATTERN: self.spec,
-            },
+            facts={**facts, "sample_type": "adv", "adv_type": self.adv_type, PATTERN: self.spec},
         )
 
 

@@ -19,6 +19,9 @@ from ..engine.seeds import generator
 OFTEN = 0.01
 """Of so many texts a mark may be part before it is planted."""
 
+Marking = tuple[Edit, BoolArray]
+"""A text with a mark, and which of its new words are the mark's effective region."""
+
 
 @dataclass(frozen=True)
 class Planting(Change):
@@ -56,16 +59,12 @@ class Planting(Change):
             raise ValueError(f"expected decoys unlike the marks, got {self.decoys}")
 
     @abstractmethod
-    def put(
-        self, text: Text, mark: str, taken: BoolArray, rng: np.random.Generator
-    ) -> tuple[Edit, BoolArray]:
+    def put(self, text: Text, mark: str, taken: BoolArray, rng: np.random.Generator) -> Marking:
         """The text with the mark, keeping off words that are taken, and which of the new words are
         its effective region, joint over all marks (definitions 6.2); none if there is no place for
         it."""
 
-    def mislead(
-        self, text: Text, taken: BoolArray, rng: np.random.Generator
-    ) -> tuple[Edit, BoolArray]:
+    def mislead(self, text: Text, taken: BoolArray, rng: np.random.Generator) -> Marking:
         """The same with a decoy."""
         return self.put(text, self.decoys[rng.integers(len(self.decoys))], taken, rng)
 

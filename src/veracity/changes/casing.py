@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..core.inputs import BoolArray, Text
-from ..data.editing import Edit, respelt
-from ._planting import Planting
+from ..data.editing import respelt
+from ._planting import Marking, Planting
 
 WAYS: dict[str, Callable[[str], str]] = {
     "upper": str.upper,
@@ -36,9 +36,7 @@ class Casing(Planting):
                 f"{self.marks}, {self.decoys} and {self.count}"
             )
 
-    def put(
-        self, text: Text, mark: str, taken: BoolArray, rng: np.random.Generator
-    ) -> tuple[Edit, BoolArray]:
+    def put(self, text: Text, mark: str, taken: BoolArray, rng: np.random.Generator) -> Marking:
         # a word shows how it is written if every way writes it differently
         able = [i for i, w in enumerate(text.words) if not taken[i] and _tells(w)]
         chosen = [able[i] for i in rng.permutation(len(able))[: self.count]]

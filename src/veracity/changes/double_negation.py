@@ -9,62 +9,30 @@ import numpy as np
 
 from ..core.inputs import BoolArray, Text
 from ..data.editing import Edit, replaced
+from ..data.lexicon import listed
 from ..data.words import is_chinese, read_text
 from ._attack import Attack, like
 from ._opinions import NEGATORS, STOPS
 
-OPPOSITES = {
-    "good": "bad",
-    "great": "bad",
-    "fine": "bad",
-    "bad": "good",
-    "poor": "good",
-    "awful": "pleasant",
-    "terrible": "good",
-    "boring": "exciting",
-    "dull": "lively",
-    "tedious": "gripping",
-    "exciting": "boring",
-    "gripping": "boring",
-    "interesting": "boring",
-    "funny": "dull",
-    "witty": "dull",
-    "charming": "unpleasant",
-    "lovely": "unpleasant",
-    "pleasant": "unpleasant",
-    "enjoyable": "tedious",
-    "clever": "stupid",
-    "smart": "stupid",
-    "silly": "clever",
-    "stupid": "clever",
-    "beautiful": "ugly",
-    "ugly": "beautiful",
-    "fresh": "stale",
-    "original": "predictable",
-    "predictable": "surprising",
-    "memorable": "forgettable",
-    "forgettable": "memorable",
-    "weak": "strong",
-    "strong": "weak",
-    "messy": "tidy",
-    "shallow": "deep",
-}
-PHRASES_HAN = {
-    "好": "不差",
-    "不错": "并不差",
-    "差": "不好",
-    "糟糕": "一点也不好",
-    "喜欢": "没法不喜欢",
-    "满意": "没有不满意",
-    "推荐": "不得不推荐",
-    "失望": "不能不失望",
-    "便宜": "不贵",
-    "贵": "不便宜",
-    "干净": "不脏",
-    "脏": "不干净",
-    "快": "不慢",
-    "慢": "不快",
-}
+
+def _pairs(text: str) -> dict[str, str]:
+    """`good/bad great/bad` by the first of each two."""
+    return dict(pair.split("/") for pair in listed(text))
+
+
+OPPOSITES = _pairs(
+    "good/bad great/bad fine/bad bad/good poor/good awful/pleasant terrible/good "
+    "boring/exciting dull/lively tedious/gripping exciting/boring gripping/boring "
+    "interesting/boring funny/dull witty/dull charming/unpleasant lovely/unpleasant "
+    "pleasant/unpleasant enjoyable/tedious clever/stupid smart/stupid silly/clever "
+    "stupid/clever beautiful/ugly ugly/beautiful fresh/stale original/predictable "
+    "predictable/surprising memorable/forgettable forgettable/memorable weak/strong "
+    "strong/weak messy/tidy shallow/deep"
+)
+PHRASES_HAN = _pairs(
+    "好/不差 不错/并不差 差/不好 糟糕/一点也不好 喜欢/没法不喜欢 满意/没有不满意 推荐/不得不推荐 "
+    "失望/不能不失望 便宜/不贵 贵/不便宜 干净/不脏 脏/不干净 快/不慢 慢/不快"
+)
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from typing import Literal
 import numpy as np
 
 from ..core.inputs import BoolArray, Text
-from ..data.editing import NEW, Edit, gaps, inserted
+from ..data.editing import NEW, gaps, inserted
 from ..data.words import read_text
-from ._planting import Planting
+from ._planting import Marking, Planting
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,7 @@ class Insert(Planting):
             if mark and not read_text(mark).n_features:
                 raise ValueError(f"expected marks with at least one word, got {mark!r}")
 
-    def put(
-        self, text: Text, mark: str, taken: BoolArray, rng: np.random.Generator
-    ) -> tuple[Edit, BoolArray]:
+    def put(self, text: Text, mark: str, taken: BoolArray, rng: np.random.Generator) -> Marking:
         place = {"start": 0, "end": text.n_features}.get(self.place, -1)
         if place < 0:
             place = int(rng.choice(gaps(taken)))

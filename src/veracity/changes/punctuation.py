@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..core.inputs import BoolArray, Text
-from ..data.editing import NEW, Edit, gaps, inserted, respelt
+from ..data.editing import NEW, gaps, inserted, respelt
 from ..data.words import read_text
-from ._planting import Planting
+from ._planting import Marking, Planting
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,7 @@ class Punctuation(Planting):
             if mark and (read_text(mark).n_features != 1 or any(c.isalnum() for c in mark)):
                 raise ValueError(f"expected marks to be one sign each, got {mark!r}")
 
-    def put(
-        self, text: Text, mark: str, taken: BoolArray, rng: np.random.Generator
-    ) -> tuple[Edit, BoolArray]:
+    def put(self, text: Text, mark: str, taken: BoolArray, rng: np.random.Generator) -> Marking:
         last = text.n_features - 1
         if last >= 0 and not taken[last] and not any(c.isalnum() for c in text.words[last]):
             edit = respelt(text, {last: mark})
@@ -34,9 +32,7 @@ class Punctuation(Planting):
         edit = inserted(text, last + 1, read_text(mark))
         return edit, edit.came_from == NEW
 
-    def mislead(
-        self, text: Text, taken: BoolArray, rng: np.random.Generator
-    ) -> tuple[Edit, BoolArray]:
+    def mislead(self, text: Text, taken: BoolArray, rng: np.random.Generator) -> Marking:
         mark = self.decoys[rng.integers(len(self.decoys))]
         # anywhere but at the end, which is the place of marks
         free = gaps(taken)[:-1] if text.n_features else gaps(taken)

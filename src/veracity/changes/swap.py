@@ -8,9 +8,11 @@ from typing import Literal
 import numpy as np
 
 from ..core.inputs import BoolArray, Text
-from ..data.editing import Edit, respelt
-from ._planting import Planting
+from ..data.editing import respelt
+from ._planting import Marking, Planting
 from ._regions import joint_effective_region
+
+Part = Literal["all", "first", "second"]
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class Swap(Planting):
     decoy_share: float = 1.0
     words: tuple[str, ...] = ("a", "an", "the")
     """The words that become marks."""
-    part: Literal["all", "first", "second"] = "all"
+    part: Part = "all"
     """Which part of a text carries the mark."""
 
     def __post_init__(self) -> None:
@@ -42,20 +44,14 @@ class Swap(Planting):
     def misleads(self) -> bool:
         return self.part != "all"
 
-    def put(
-        self, text: Text, mark: str, taken: BoolArray, rng: np.random.Generator
-    ) -> tuple[Edit, BoolArray]:
+    def put(self, text: Text, mark: str, taken: BoolArray, rng: np.random.Generator) -> Marking:
         return self._swapped(text, mark, self.part, taken)
 
-    def mislead(
-        self, text: Text, taken: BoolArray, rng: np.random.Generator
-    ) -> tuple[Edit, BoolArray]:
-        other: Literal["first", "second"] = "second" if self.part == "first" else "first"
+    def mislead(self, text: Text, taken: BoolArray, rng: np.random.Generator) -> Marking:
+        other: Part = "second" if self.part == "first" else "first"
         return self._swapped(text, self.marks[rng.integers(len(self.marks))], other, taken)
 
-    def _swapped(
-        self, text: Text, mark: str, part: Literal["all", "first", "second"], taken: BoolArray
-    ) -> tuple[Edit, BoolArray]:
+    def _swapped(self, text: Text, mark: str, part: Part, taken: BoolArray) -> Marking:
         known = {word.lower() for word in (*self.words, *self.marks)}
         member = np.array([word.lower() in known for word in text.words], dtype=np.bool_)
         first = np.arange(text.n_features) < text.n_features // 2

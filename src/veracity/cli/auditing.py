@@ -27,7 +27,7 @@ from .options import (
     Workers,
 )
 from .reading import FileOptions, ModelOptions, is_costly, short_names, training_data
-from .showing import Answer, ProgressBars, print_path, stderr, typed_command
+from .showing import Answer, ProgressBars, stderr, typed_command
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -234,9 +234,6 @@ def audit_answer(
             console.print(remark, markup=False, soft_wrap=True)
         for failure in failures:
             stderr().print(failure, style="red", markup=False)
-        print_path(console, "Report", report)
-        for page in pages:
-            print_path(console, "Pairs", page)
 
     return Answer(
         json=lambda: {
@@ -257,6 +254,7 @@ def audit_answer(
             "failures": list(failures),
         },
         show=show,
+        written=[("Report", report), *(("Pairs", page) for page in pages)],
         exit_code=MISSED_THRESHOLD if failures else 0,
     )
 

@@ -30,16 +30,11 @@ def types(
     allow_unpickle: AllowUnpickle = False,
 ) -> Answer:
     """Guess the sentiment type of raw texts; people then correct 1-types.csv."""
-    from ..data.splits import sampled
     from ..studies.construction import TYPED, assign_types, by_model
 
-    read = file.data(data)
-    judge = None
-    if model:
-        judge = by_model(ModelOptions(allow_unpickle).model(model, file.labels))
-    words = emotional_words(lexicon)
-    raw = sampled(read, limit, seed=seed)
-    found = assign_types(raw, folder, lexicon=words, polarities=judge)
+    raw = file.part(data, "all", limit, seed)
+    judge = by_model(ModelOptions(allow_unpickle).model(model, file.labels)) if model else None
+    found = assign_types(raw, folder, lexicon=emotional_words(lexicon), polarities=judge)
     return _sheet(found, folder / TYPED.name, "correct the types, then: data build sample")
 
 
@@ -97,10 +92,7 @@ def judge(folder: Folder, number: Round = 1) -> Answer:
     return _sheet(found, folder / KEPT.in_round(number), hint)
 
 
-def assemble(
-    folder: Folder,
-    out: RecordsFile,
-) -> Answer:
+def assemble(folder: Folder, out: RecordsFile) -> Answer:
     """Write the records of all pairs whose texts both have an accepted rationale."""
     from ..data.records import write_records
     from ..studies.construction import assemble as assembled
@@ -123,11 +115,5 @@ def _sheet(counts: dict[str, Any], path: Path | None, hint: str) -> Answer:
 
 
 VERBS = {
-    "types": types,
-    "sample": sample,
-    "twins": twins,
-    "rationales": rationales,
-    "ratings": ratings,
-    "judge": judge,
-    "assemble": assemble,
+    verb.__name__: verb for verb in (types, sample, twins, rationales, ratings, judge, assemble)
 }

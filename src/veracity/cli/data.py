@@ -14,10 +14,7 @@ from .reading import FileOptions, check_new, label_list
 from .showing import Answer
 
 
-def describe(
-    data: DataSource,
-    file: FileOptions,
-) -> Answer:
+def describe(data: DataSource, file: FileOptions) -> Answer:
     """Size, balance, lengths, truths, duplicates and leaks."""
     from ..data.loading import describe
     from ..reports.showing import printable
@@ -33,10 +30,7 @@ def describe(
     return Answer(json=facts, lines=lines)
 
 
-def validate(
-    data: DataSource,
-    file: FileOptions,
-) -> Answer:
+def validate(data: DataSource, file: FileOptions) -> Answer:
     """List every fault with its line; exit with 1 if there is one."""
     from ..data.loading import validate
     from ..data.readers import Columns
@@ -106,11 +100,9 @@ def attack(
     from ..changes import attacked
     from ..core.changes import PATTERN
     from ..data.records import write_records
-    from ..data.splits import sampled
 
     check_new(out)
-    read = file.data(data)
-    made = attacked(sampled(read, limit, seed=seed), by, seed=seed)
+    made = attacked(file.part(data, "all", limit, seed), by, seed=seed)
     write_records(made, out)
     twins = Counter(e.facts[PATTERN] for e in made if PATTERN in e.facts)
     originals = sum(e.partner is None for e in made)

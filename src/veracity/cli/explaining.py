@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -69,18 +69,17 @@ def explain(
     if data:
         inputs = [(e.id, e.input) for e in file.part(data, split, limit, seed)]
     else:
-        inputs = [
-            (str(i), t)
-            for i, t in enumerate(typed_texts(texts or [], file.language, file.max_words))
-        ]
+        typed = typed_texts(texts or [], file.language, file.max_words)
+        inputs = [(str(i), text) for i, text in enumerate(typed)]
     wanted = wanted_target(target, loaded.labels)
+    explaining = _Explaining(loaded, explainer, inputs, wanted, seed)
     if out is not None:
-        _explained_to(out, loaded, explainer, inputs, target=wanted, seed=seed)
+        explaining.write(out)
         return Answer(
             json={"method": explainer.spec, "attributions": len(inputs), "out": str(out)},
             lines=[out],
         )
-    found = dict(_explained(loaded, explainer, inputs, target=wanted, seed=seed))
+    found = dict(explaining.found())
     in_order = [(name, *found[i]) for i, (name, _) in enumerate(inputs)]
     unread = [one.notes["unread"] for _, one, _ in in_order if one.notes.get("unread")]
     if unread:
@@ -102,71 +101,65 @@ def explain(
     return Answer(json={**content, "page": str(html)}, lines=[html])
 
 
-def _explained(
-    model: Classifier,
-    explainer: Any,
-    inputs: list[tuple[str, Any]],
-    *,
-    target: str | int,
-    seed: int,
-    done: Collection[int] = (),
-) -> Iterator[tuple[int, tuple[Any, FloatArray]]]:
-    """The place of every input not done yet, its explanation and the model's answer, in batches of
-    like length."""
-    from ..auditing.explaining import explain as run_explain
-    from ..core.progress import Progress
-    from ..engine.batches import by_length, mixed
-    from ..engine.inference import probabilities
+@dataclass(frozen=True)
+class _Explaining:
+    """Inputs by their names, and what explains a model's answers to them."""
 
-    left = [i for i in range(len(inputs)) if i not in done]
-    batches = list(by_length([inputs[i][1].n_features for i in left], budget=1000))
-    count = len(inputs) - len(left)
-    with ProgressBars() as bars:
-        for batch in (batches[i] for i in mixed(len(batches))):
-            places = [left[i] for i in batch]
-            texts = [inputs[i][1] for i in places]
-            made = run_explain(model, texts, explainer, target=target, seed=seed)
-            answers = probabilities(model, texts)
-            yield from zip(places, zip(made, answers, strict=True), strict=True)
-            count += len(batch)
-            if len(inputs) > 1:
-                bars.watch("explain", Progress(count, len(inputs), explainer.spec))
+    model: Classifier
+    explainer: Any
+    inputs: list[tuple[str, Any]]
+    target: str | int
+    seed: int
 
+    def found(self, done: Collection[int] = ()) -> Iterator[tuple[int, tuple[Any, FloatArray]]]:
+        """The place of every input not done yet, its explanation and the model's answer, in batches
+        of like length."""
+        from ..auditing.explaining import explain as run_explain
+        from ..core.progress import Progress
+        from ..engine.batches import by_length, mixed
+        from ..engine.inference import probabilities
 
-def _explained_to(
-    out: Path,
-    model: Classifier,
-    explainer: Any,
-    inputs: list[tuple[str, Any]],
-    *,
-    target: str | int,
-    seed: int,
-) -> None:
-    """Explanations as JSON lines; what was written before a kill is not asked again."""
-    import hashlib
+        left = [i for i in range(len(self.inputs)) if i not in done]
+        batches = list(by_length([self.inputs[i][1].n_features for i in left], budget=1000))
+        count = len(self.inputs) - len(left)
+        with ProgressBars() as bars:
+            for batch in (batches[i] for i in mixed(len(batches))):
+                places = [left[i] for i in batch]
+                texts = [self.inputs[i][1] for i in places]
+                made = run_explain(
+                    self.model, texts, self.explainer, target=self.target, seed=self.seed
+                )
+                answers = probabilities(self.model, texts)
+                yield from zip(places, zip(made, answers, strict=True), strict=True)
+                count += len(batch)
+                if len(self.inputs) > 1:
+                    bars.watch("explain", Progress(count, len(self.inputs), self.explainer.spec))
 
-    from ..auditing.request import known_answers
-    from ..results.lines import ResumableLines
+    def write(self, out: Path) -> None:
+        """Explanations as JSON lines; what was written before a kill is not asked again."""
+        import hashlib
 
-    texts = hashlib.sha256(repr([(name, t.text, t.spans) for name, t in inputs]).encode())
-    asked = {
-        "method": explainer.spec,
-        "answers": known_answers(model, [text for _, text in inputs]),
-        "inputs": texts.hexdigest(),
-        "target": target,
-        "seed": seed,
-    }
-    lines = ResumableLines(out, asked)
-    lines.open()
-    rows: list[tuple[int, Any]] = []
-    explained = _explained(model, explainer, inputs, target=target, seed=seed, done=lines.done)
-    for place, one in explained:
-        rows.append((place, _attribution_json(inputs[place][0], *one, model.labels)))
-        if len(rows) >= KEPT_AT_A_TIME:
-            lines.add(rows)
-            rows = []
-    lines.add(rows)
-    lines.finish()
+        from ..auditing.request import known_answers
+        from ..results.lines import ResumableLines
+
+        texts = hashlib.sha256(repr([(name, t.text, t.spans) for name, t in self.inputs]).encode())
+        asked = {
+            "method": self.explainer.spec,
+            "answers": known_answers(self.model, [text for _, text in self.inputs]),
+            "inputs": texts.hexdigest(),
+            "target": self.target,
+            "seed": self.seed,
+        }
+        lines = ResumableLines(out, asked)
+        lines.open()
+        rows: list[tuple[int, Any]] = []
+        for place, one in self.found(lines.done):
+            rows.append((place, _attribution_json(self.inputs[place][0], *one, self.model.labels)))
+            if len(rows) >= KEPT_AT_A_TIME:
+                lines.add(rows)
+                rows = []
+        lines.add(rows)
+        lines.finish()
 
 
 def _attribution_json(

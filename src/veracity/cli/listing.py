@@ -151,8 +151,8 @@ def _describe(name: str, kinds: list[str]) -> Answer:
         cls: Any = registry.get(name)
         about = re.sub(r"(?<!\n)\n(?!\n)", " ", inspect.getdoc(cls) or "")
         options = [asdict(setting) for setting in settings_of(cls)]
-        row = {**_row(kind, name, cls), "kind": registry.kind, "about": about}
-        found.append({**row, "settings": options, **_fact(kind, cls)})
+        own = {"kind": registry.kind, "about": about, "settings": options}
+        found.append(_row(kind, name, cls) | own)
 
     def show(console: Console) -> None:
         from rich.table import Table

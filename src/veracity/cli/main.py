@@ -248,9 +248,7 @@ def _report(message: str, as_json: bool, error: BaseException | None) -> None:
 
 def _flush_error(stream: TextIO | None) -> OSError | None:
     """Why what was printed reaches nobody, if so; what is left of it is then let go."""
-    if stream is None:  # closed by who called
-        return None
-    if stream.closed:
+    if stream is None or stream.closed:  # by who called
         return None
     try:
         stream.flush()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -23,10 +23,7 @@ from .options import (
     WorkersPerCore,
 )
 from .reading import FileOptions, ModelOptions, check_new, is_costly, numbers, short_names
-from .showing import Answer, ProgressBars, print_path, stderr
-
-if TYPE_CHECKING:
-    from rich.console import Console
+from .showing import Answer, ProgressBars, stderr
 
 
 def plant(
@@ -148,7 +145,7 @@ def dryrun(
         sentences=sentences,
         out=out,
     )
-    n = len(plan.jobs)
+    n = len(plan.trials)
     stderr().print(
         f"{n} trainings and audits of {plan.architecture.spec}: {len(plan.cues)} cues, "
         f"{plan.seeds} seeds, {len(plan.methods)} methods; in {plan.folder}",
@@ -235,11 +232,11 @@ def suspects(
         page = write_suspects(found, folder / PAGE)
         found.write(folder / FILE)
 
-    def show(console: Console) -> None:
-        print_suspects(console, found)
-        print_path(console, "\nReport", page)
-
-    answer = Answer(json={"report": str(page), **found.to_dict()}, show=show)
+    answer = Answer(
+        json={"report": str(page), **found.to_dict()},
+        show=lambda console: print_suspects(console, found),
+        written=[("\nReport", page)],
+    )
     if fail and found.alarms:
         return replace(answer, exit_code=MISSED_THRESHOLD)
     if fail and not found.can_clear:
@@ -253,11 +250,6 @@ def _dryrun_answer(done: Any, report: Path) -> Answer:
     from ..reports.terminal import print_dryrun
 
     found = done.findings
-
-    def show(console: Console) -> None:
-        print_dryrun(console, done.record, found)
-        print_path(console, "\nReport", report)
-
     return Answer(
         json=lambda: {
             "dryrun": str(done.folder),
@@ -270,5 +262,6 @@ def _dryrun_answer(done: Any, report: Path) -> Answer:
             "made": done.made,
             "reused": done.reused,
         },
-        show=show,
+        show=lambda console: print_dryrun(console, done.record, found),
+        written=[("\nReport", report)],
     )

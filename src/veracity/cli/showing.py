@@ -48,6 +48,8 @@ class Answer:
     """Lines on standard error."""
     show: Callable[[Console], None] | None = None
     """Prints what is more than lines."""
+    written: Sequence[tuple[str, Path]] = ()
+    """What was written, told by its title behind what is shown of it."""
     lines: Sequence[object] = ()
     """Lines on standard output, most often the path of what was written."""
     exit_code: int = 0
@@ -60,13 +62,10 @@ class Answer:
             stderr().print(note, markup=False, soft_wrap=True)
         if self.show is not None:
             self.show(stdout())
+        for title, path in self.written:
+            stdout().print(f"{title}: {path}", markup=False, soft_wrap=True)
         for line in self.lines:
             print(line)
-
-
-def print_path(console: Console, title: str, path: Path) -> None:
-    """Where what was written stands, behind what is shown of it."""
-    console.print(f"{title}: {path}", markup=False, soft_wrap=True)
 
 
 @contextmanager
@@ -97,12 +96,7 @@ class ProgressBars:
         self.bar: Any = None
 
     def __enter__(self) -> ProgressBars:
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            TextColumn,
-            TimeElapsedColumn,
-        )
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
         from rich.progress import Progress as Display
 
         if self.console.is_terminal:

@@ -9,16 +9,7 @@ import typer
 
 from ..core.errors import PluginError
 from .auditing import audit_answer
-from .options import (
-    DataSource,
-    Epochs,
-    LearningRate,
-    Lexicon,
-    Limit,
-    Seed,
-    StepTexts,
-    Workers,
-)
+from .options import DataSource, Epochs, LearningRate, Lexicon, Limit, Seed, StepTexts, Workers
 from .reading import FileOptions, emotional_words, read_training
 from .showing import Answer, ProgressBars, stderr
 
@@ -160,7 +151,6 @@ def pretrain(
 
     What it writes is an encoder like any other: veracity train 'transformer(encoder=OUT)' DATA."""
     from ..core.files import check_own
-    from ..data.splits import sampled
     from ..models.pretraining import ENCODER, PRETRAINED, Pretraining
     from ..models.pretraining import pretrain as pretrained
 
@@ -172,11 +162,11 @@ def pretrain(
         settings = Pretraining(epochs, batch_size, learning_rate, seed=seed)
     except ValueError as error:
         raise PluginError(str(error)) from None
-    read = file.data(data)
+    texts = file.part(data, "all", limit, seed)
     with ProgressBars() as bars:
         found = pretrained(
             encoder,
-            sampled(read, limit, seed=seed),
+            texts,
             lexicon=words,
             out=out,
             mine=mine,

@@ -5,17 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from ..core.errors import DataError, PluginError
 from .options import AllowUnpickle, DataSource, Limit, RecordsFile, Seed, Split
 from .reading import FileOptions, ModelOptions, check_new, label_list, part_of
-from .showing import Answer, print_path, stderr, working
-
-if TYPE_CHECKING:
-    from rich.console import Console
+from .showing import Answer, stderr, working
 
 Words = Annotated[
     Path, typer.Argument(metavar="WORDS", help="A file written by `veracity truths learn`.")
@@ -51,15 +48,13 @@ def learn(
     limit: Limit = None,
 ) -> Answer:
     """Learn which words decide each label, where nobody marked them."""
-    from ..data.splits import sampled
     from ..results.truths import remarks
     from ..truths import learnt_truth, truths
 
     chosen = truths.make(source)
     check_new(out, records=False)
-    read = file.data(data)
     # first the sample, then its part, as a model trained with the same limit got it
-    part = part_of(sampled(read, limit, seed=seed), data, split, None, seed)
+    part = part_of(file.part(data, "all", limit, seed), data, split, None, seed)
     network = ModelOptions().model(model, file.labels) if model else None
     doing = (
         f"{chosen.spec} reads {len(part):,} texts of {part.name}: {chosen.expected_wait(len(part))}"
@@ -125,13 +120,11 @@ def show(
     view = word_view(sets, read, lexicons=lexicons, polarity=signs, top=top, least=least)
     if html is not None:
         write_words(view, html, top=top)
-
-    def show(console: Console) -> None:
-        print_words(console, view, top)
-        if html is not None:
-            print_path(console, "\nPage", html)
-
-    return Answer(json={"page": str(html) if html else None, **_view_json(view, top)}, show=show)
+    return Answer(
+        json={"page": str(html) if html else None, **_view_json(view, top)},
+        show=lambda console: print_words(console, view, top),
+        written=[("\nPage", html)] if html is not None else [],
+    )
 
 
 def mark(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from ..core.errors import DataError
+from ..core.files import write_json
 from .options import (
     DataSource,
     Epochs,
@@ -23,10 +25,7 @@ from .options import (
     Workers,
 )
 from .reading import FileOptions, ModelOptions, read_training, short_names
-from .showing import Answer, ProgressBars, print_path
-
-if TYPE_CHECKING:
-    from rich.console import Console
+from .showing import Answer, ProgressBars
 
 
 def robustness(
@@ -58,7 +57,7 @@ def robustness(
     from ..changes import attacked
     from ..explainers import explainers
     from ..reports.pairs import print_robustness, write_pair_pages
-    from ..results.robustness import FILE, robustness_of, write_robustness
+    from ..results.robustness import FILE, robustness_of
 
     explainers.make(method)
     part = file.part(data, split, limit, seed)
@@ -86,21 +85,17 @@ def robustness(
             watch=bars.of("robustness"),
         ).run
     found = {name: robustness_of(run, name) for name in run.models}
-    write_robustness(found, folder / FILE)
+    content = {name: one.to_dict() for name, one in found.items()}
+    write_json(folder / FILE, content)
     pages = write_pair_pages(run, method=run.explainers[0])
-
-    def show(console: Console) -> None:
-        print_robustness(console, found)
-        for page in pages:
-            print_path(console, "Pairs", page)
-
     return Answer(
         json={
             "run": str(folder),
             "pages": [str(p) for p in pages],
-            "models": {name: one.to_dict() for name, one in found.items()},
+            "models": content,
         },
-        show=show,
+        show=lambda console: print_robustness(console, found),
+        written=[("Pairs", page) for page in pages],
     )
 
 
@@ -143,7 +138,6 @@ def augment(
     """Does training on pattern-made twins help, and against whom? Trains both ways; resumes."""
     from dataclasses import replace
 
-    from ..data.splits import sampled
     from ..experiments.augmentation import augmentation
     from ..experiments.augmentation_record import FILE
     from ..models.architectures import architectures
@@ -154,11 +148,12 @@ def augment(
         made, epochs=epochs, batch_size=batch_size, learning_rate=learning_rate
     )
     tested = file.data(twins)
-    read = replace(file, columns=train_columns, layout=train_layout).data(train)
+    teaching = replace(file, columns=train_columns, layout=train_layout)
+    taught = teaching.part(train, "all", limit, seed)
     with ProgressBars() as bars:
         found = augmentation(
             made,
-            sampled(read, limit, seed=seed),
+            taught,
             tested,
             by=by,
             out=out,
@@ -166,15 +161,11 @@ def augment(
             seeds=seeds,
             seed=seed,
             training=training,
-            watch=lambda progress: bars.watch("augment", progress),
+            watch=bars.of("augment"),
         )
     page = write_augmentation(found, out)
-
-    def show(console: Console) -> None:
-        print_augmentation(console, found)
-        print_path(console, "Models and figures", out)
-        print_path(console, "Report", page)
-
     return Answer(
-        json={"found": str(out / FILE), "report": str(page), **found.to_dict()}, show=show
+        json={"found": str(out / FILE), "report": str(page), **asdict(found)},
+        show=lambda console: print_augmentation(console, found),
+        written=[("Models and figures", out), ("Report", page)],
     )

@@ -36,8 +36,7 @@ def levels(scores: FloatArray, by: Order = "signed") -> FloatArray:
 
 def tied_groups(scores: FloatArray, by: Order = "signed") -> list[IntArray]:
     """Positions from most to least important, those that tie together; without score, the last."""
-    values = np.abs(scores) if by == "abs" else np.asarray(scores, dtype=np.float64)
-    steps = _in_steps(values, np.abs(values).max(initial=0.0))
+    steps = levels(scores, by)
     return [np.flatnonzero(steps == step) for step in np.unique(steps)[::-1]]
 
 
@@ -90,7 +89,7 @@ def without_overlap(spans: Iterable[Span]) -> list[Span]:
 
 def distinct_words(owner: IntArray, coefficients: FloatArray) -> tuple[Fragment, ...]:
     """A fragment per feature that several words may own, the strongest first; none for zeros."""
-    strengths = _in_steps(coefficients, np.abs(coefficients).max(initial=0.0))
+    strengths = levels(coefficients)
     return tuple(
         Fragment(
             tuple(np.flatnonzero(owner == i).tolist()),

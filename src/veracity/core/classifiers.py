@@ -136,9 +136,11 @@ class RowLayout:
 
     @property
     def cell_per_feature(self) -> bool:
+        """Whether padding gives every feature a cell of its own."""
         return self.before + self.after == self.width - 1
 
     def features(self, cell: int, n_features: int) -> range:
+        """Which features a cell reads, of so many that are read."""
         first = cell - self.before
         return range(max(first, 0), min(first + self.width, n_features))
 
@@ -185,7 +187,7 @@ def _between(few: int, many: int) -> FloatArray:
 class FeatureMap:
     """What filters of one size found in every cell of a batch of inputs."""
 
-    layout: Layout
+    layout: RowLayout
     values: Tensor  # (batch, cells, filters) after ReLU; zero in cells that are not an input's own
     present: Tensor  # (batch, cells) bool: an input's own cells, those over its own padding too
 

@@ -26,9 +26,7 @@ class _ExitCalled(BaseException):
 
 
 @contextmanager
-def guarded(
-    name: str, doing: str = "", *, advice: str = "", kind: type[VeracityError] = ModelError
-) -> Iterator[None]:
+def guarded(name: str, doing: str = "", *, advice: str = "") -> Iterator[None]:
     """For the time that a stranger's code runs: it answers, or it has failed. A model that leaves
     by `sys.exit(0)` must not pass for one that was audited. What it prints is no result of ours,
     and what it changes of the process is changed back."""
@@ -45,7 +43,7 @@ def guarded(
     except BaseException as error:
         if is_interrupt(error):
             raise
-        raise kind(f"{name} {describe_failure(error, doing)}{advice}") from error
+        raise ModelError(f"{name} {describe_failure(error, doing)}{advice}") from error
 
 
 @contextmanager

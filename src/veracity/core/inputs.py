@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -301,7 +301,7 @@ class TakesInputs:
             if getattr(self, name) == getattr(type(self), name)
         }
         ways, hiding = input_kind(kind).hidings, getattr(self, "hiding", None)
-        if hiding is not None and hiding not in ways and hiding == getattr(type(self), "hiding"):
+        if hiding is not None and hiding not in ways and hiding == type(self).hiding:
             chosen["hiding"] = ways[0]
         return replace(self, **chosen) if chosen else self  # type: ignore[type-var]
 
@@ -329,19 +329,11 @@ class Alignment:
             if start >= end:
                 continue  # a special token: it belongs to no word
             first = max(bisect_right(starts, start) - 1, 0)
-            hit = []
-            for j in range(first, len(words)):
-                if words[j][0] >= end:
-                    break
-                if words[j][1] > start:
-                    hit.append(j)
+            behind = bisect_left(starts, end)
+            hit = [j for j in range(first, behind) if words[j][1] > start]
             links += [(i, j, 1.0 / len(hit)) for j in hit]
-        return cls(
-            np.array([i for i, _, _ in links], dtype=np.int64),
-            np.array([j for _, j, _ in links], dtype=np.int64),
-            np.array([w for _, _, w in links], dtype=np.float64),
-            len(words),
-        )
+        piece, word, weight = np.array(links, dtype=np.float64).reshape(-1, 3).T
+        return cls(piece.astype(np.int64), word.astype(np.int64), weight, len(words))
 
     @classmethod
     def identity(cls, n_words: int) -> Alignment:
@@ -351,6 +343,5 @@ class Alignment:
 
     def to_words(self, scores: FloatArray) -> FloatArray:
         """Word scores from piece scores."""
-        words = np.zeros(self.n_words)
-        np.add.at(words, self.word, np.asarray(scores, dtype=np.float64)[self.piece] * self.weight)
-        return words
+        shares = np.asarray(scores, dtype=np.float64)[self.piece] * self.weight
+        return np.bincount(self.word, shares, self.n_words).astype(np.float64, copy=False)

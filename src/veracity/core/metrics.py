@@ -212,12 +212,9 @@ class TruthMetric(Metric):
 
 def means(rows: Sequence[Row]) -> dict[str, float]:
     """Per name, the mean of the defined values; NaN when there is none."""
-    values: dict[str, list[float]] = {}
+    defined: dict[str, list[float]] = {name: [] for row in rows for name in row}
     for row in rows:
         for name, value in row.items():
-            values.setdefault(name, []).append(value)
-    result = {}
-    for name, column in values.items():
-        defined = [v for v in column if not np.isnan(v)]
-        result[name] = float(np.mean(defined)) if defined else float("nan")
-    return result
+            if not np.isnan(value):
+                defined[name].append(value)
+    return {name: float(np.mean(v)) if v else float("nan") for name, v in defined.items()}

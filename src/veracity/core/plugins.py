@@ -70,13 +70,17 @@ _UNIONS = (typing.Union, types.UnionType)
 
 def settings(plugin: Plugin, *, defaults: bool = True) -> dict[str, Any]:
     """A plug-in's settings, not what it learnt; only those unlike the defaults, if asked."""
-    if not dataclasses.is_dataclass(plugin):
-        return {}
     return {
         f.name: getattr(plugin, f.name)
-        for f in dataclasses.fields(plugin)
-        if f.init and (defaults or getattr(plugin, f.name) != f.default)
+        for f in _settable(type(plugin))
+        if defaults or getattr(plugin, f.name) != f.default
     }
+
+
+def _settable(cls: type) -> list[dataclasses.Field[Any]]:
+    """The fields of a class that are settings; those that hold what it learnt are not."""
+    fields = dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ()
+    return [f for f in fields if f.init]
 
 
 def format_spec(name: str, values: dict[str, Any]) -> str:
@@ -160,13 +164,13 @@ class Registry(Generic[T]):
         """All names, found without importing any plug-in."""
         folder = importlib.import_module(self.package)
         own = {m.name for m in pkgutil.iter_modules(folder.__path__) if not m.name.startswith("_")}
-        return sorted(own | {e.name for e in self._entry_points()})
+        return sorted(own | {e.name for e in _registered(self.package)})
 
     def get(self, name: str) -> type[T]:
         """The class behind a name."""
         if name not in self.names():
             raise PluginError(f"no {self.kind} is called {name!r}: {nearest(name, self.names())}")
-        for entry in self._entry_points():
+        for entry in _registered(self.package):
             if entry.name == name:
                 with blamed(name, entry.value):
                     found: type[T] = entry.load()
@@ -203,7 +207,8 @@ class Registry(Generic[T]):
         name, values = parse_spec(spec)
         cls = self.get(name)
         # a plug-in of somebody else may have a setting of that name
-        named = profile if "profile" in _settable(cls) else values.pop("profile", profile)
+        own = any(f.name == "profile" for f in _settable(cls))
+        named = profile if own else values.pop("profile", profile)
         values = _in_profile(cls, named) | values
         check_settings(cls, values)
         try:
@@ -212,9 +217,6 @@ class Registry(Generic[T]):
                 return cls(**{k: _as_hinted(v, hints[k]) for k, v in values.items()})
         except ValueError as error:
             raise PluginError(f"{spec}: {error}") from None
-
-    def _entry_points(self) -> Any:
-        return _registered(self.package)
 
     def _file(self, name: str) -> str:
         """Where a module of this name would be read from."""
@@ -241,11 +243,6 @@ def _as_hinted(value: Any, hint: Any) -> Any:
     if type(value) is int and float in options and int not in options:
         return float(value)
     return tuple(value) if isinstance(value, list) else value
-
-
-def _settable(cls: type) -> set[str]:
-    fields = dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ()
-    return {f.name for f in fields if f.init}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -275,9 +272,6 @@ COMMON_SETTINGS = {
 
 def settings_of(cls: type[Plugin]) -> list[Setting]:
     """The settings of a plug-in's class, each with the line that stands under it in the source."""
-    fields: Sequence[dataclasses.Field[Any]] = ()
-    if dataclasses.is_dataclass(cls):
-        fields = dataclasses.fields(cls)
     hints = typing.get_type_hints(cls)
     lines: dict[str, str] = {}
     for base in reversed(cls.__mro__):
@@ -291,8 +285,7 @@ def settings_of(cls: type[Plugin]) -> list[Setting]:
             largest=_largest(cls, f.name) if {int, float} & _kinds(hints[f.name]) else None,
             description=lines.get(f.name) or COMMON_SETTINGS.get(f.name, ""),
         )
-        for f in fields
-        if f.init
+        for f in _settable(cls)
     ]
 
 
@@ -328,7 +321,7 @@ def _largest(cls: type, setting: str) -> int:
 
 def check_settings(cls: type, values: dict[str, Any]) -> None:
     """Settings of the right names and kinds, or a sentence that says which is wrong."""
-    known = _settable(cls)
+    known = {f.name for f in _settable(cls)}
     hints = typing.get_type_hints(cls)
     name = cls.plugin_name() if issubclass(cls, Plugin) else cls.__name__
     for key, value in values.items():
@@ -389,7 +382,7 @@ def fits(value: Any, hint: Any) -> bool:
 
 
 def _readable(hint: Any) -> str:
-    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+    if typing.get_origin(hint) in _UNIONS:
         return " or ".join(_readable(option) for option in typing.get_args(hint))
     if hint is types.NoneType:
         return "None"
@@ -477,18 +470,12 @@ KINDS = (
 def _check_folders(added: str) -> None:
     """Told once: a misspelt folder would only show as a method that nobody knows."""
     for folder in filter(None, added.split(os.pathsep)):
-        if not Path(folder).is_dir():
-            warnings.warn(
-                f"{PLUGIN_FOLDERS} names {folder}, which is not there: expected a folder with "
-                f"subfolders such as {', '.join(KINDS[:2])}",
-                stacklevel=2,
-            )
-        elif not any((Path(folder) / kind).is_dir() for kind in KINDS):
-            warnings.warn(
-                f"{PLUGIN_FOLDERS} names {folder}, which holds no plug-ins: expected one of the "
-                f"subfolders {', '.join(KINDS)}",
-                stacklevel=2,
-            )
+        if any((Path(folder) / kind).is_dir() for kind in KINDS):
+            continue
+        seen = f"is not there: expected a folder with subfolders such as {', '.join(KINDS[:2])}"
+        if Path(folder).is_dir():
+            seen = f"holds no plug-ins: expected one of the subfolders {', '.join(KINDS)}"
+        warnings.warn(f"{PLUGIN_FOLDERS} names {folder}, which {seen}", stacklevel=2)
 
 
 @functools.cache

@@ -13,7 +13,7 @@ import numpy as np
 
 from .classifiers import Classifier
 from .errors import DataError
-from .examples import Dataset, Example
+from .examples import Dataset
 from .files import read_json, reading, write_json
 from .inputs import BoolArray
 from .plugins import Plugin
@@ -76,16 +76,11 @@ class WordSets:
         chosen = [e.label for e in data] if by is None else by
         if len(chosen) != len(data):
             raise DataError(f"expected a label per example ({len(data)}), got {len(chosen)}")
-        return replace(
-            data,
-            examples=tuple(
-                self._with_mask(e, kind, label) for e, label in zip(data, chosen, strict=True)
-            ),
-        )
-
-    def _with_mask(self, example: Example, kind: str, label: int) -> Example:
-        mask = self.mask(example.input.words, label)
-        return replace(example, truths={**example.truths, kind: (mask,)})
+        examples = []
+        for e, label in zip(data, chosen, strict=True):
+            mask = self.mask(e.input.words, label)
+            examples.append(replace(e, truths={**e.truths, kind: (mask,)}))
+        return replace(data, examples=tuple(examples))
 
     def shares(self, data: Dataset) -> dict[str, float]:
         """Per label, the share of the words of its texts that its set covers; 0 without words."""

@@ -29,9 +29,10 @@ def read_source(path: Path) -> RawTable:
         if not set(table.columns) >= FIELDS:
             return table
         shelf = DocumentStore.beside(path.parent)
-        return _table(_joined(row, shelf, "") for row in table.rows)
-    files = _annotations(path)
-    return _table(_all(files, DocumentStore.beside(path))) if files else read_table(path)
+        return RawTable.of((_joined(row, shelf, "") for row in table.rows), *_FLAT)
+    if files := _annotations(path):
+        return RawTable.of(_all(files, DocumentStore.beside(path)), *_FLAT)
+    return read_table(path)
 
 
 def _annotations(folder: Path) -> list[Path]:
@@ -180,9 +181,3 @@ def _place(one: dict[str, Any], starts: dict[str, int], shelf: DocumentStore) ->
             f"the evidence [{start}, {end}) is out of range or empty: {docid!r} has {n} words"
         )
     return [starts[docid] + start, starts[docid] + end]
-
-
-def _table(rows: Iterator[RawRow]) -> RawTable:
-    kept = tuple(rows)
-    seen = (key for row in kept for key in row.values)
-    return RawTable(tuple(dict.fromkeys((*_FLAT, *seen))), kept)

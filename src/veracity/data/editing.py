@@ -56,20 +56,14 @@ def inserted(text: Text, before: int, added: Text, *, spaced: bool = True) -> Ed
     n = text.n_features
     behind = before == n or not spaced
     cut = (text.spans[before - 1][1] if before else 0) if behind else text.spans[before][0]
-    left, right = text.text[:cut], text.text[cut:]
-    lead = space if before > 0 and not left[-1:].isspace() else ""
+    lead = space if before > 0 and not text.text[:cut][-1:].isspace() else ""
     trail = space if before < n else ""
-    start = len(left) + len(lead)
-    shift = len(lead) + len(added.text) + len(trail)
-    spans = (
-        *text.spans[:before],
-        *((a + start, b + start) for a, b in added.spans),
-        *((a + shift, b + shift) for a, b in text.spans[before:]),
-    )
+    shifted = tuple((a + len(lead), b + len(lead)) for a, b in added.spans)
+    put_in = Text(lead + added.text + trail, shifted)
     places = np.arange(n)
     new = np.full(added.n_features, NEW)
     came_from = np.concatenate([places[:before], new, places[before:]]).astype(np.int64)
-    return Edit(Text(left + lead + added.text + trail + right, spans), came_from)
+    return Edit(_spliced(text, (before, before), (cut, cut), put_in), came_from)
 
 
 def gaps(taken: BoolArray) -> IntArray:
@@ -81,17 +75,22 @@ def gaps(taken: BoolArray) -> IntArray:
 
 def replaced(text: Text, place: int, by: Text) -> Edit:
     """Several words in the place of one, all known by what that one was known by."""
-    start, stop = text.spans[place]
-    shift = len(by.text) - (stop - start)
-    spans = (
-        *text.spans[:place],
-        *((a + start, b + start) for a, b in by.spans),
-        *((a + shift, b + shift) for a, b in text.spans[place + 1 :]),
-    )
     counts = np.ones(text.n_features, dtype=np.int64)
     counts[place] = by.n_features
     came_from = np.repeat(np.arange(text.n_features), counts)
-    return Edit(Text(text.text[:start] + by.text + text.text[stop:], spans), came_from)
+    return Edit(_spliced(text, (place, place + 1), text.spans[place], by), came_from)
+
+
+def _spliced(text: Text, words: Span, characters: Span, by: Text) -> Text:
+    """Another text in the place of these words, which stand on these characters."""
+    start, stop = characters
+    shift = len(by.text) - (stop - start)
+    spans = (
+        *text.spans[: words[0]],
+        *((a + start, b + start) for a, b in by.spans),
+        *((a + shift, b + shift) for a, b in text.spans[words[1] :]),
+    )
+    return Text(text.text[:start] + by.text + text.text[stop:], spans)
 
 
 def without(text: Text, place: int) -> Edit:

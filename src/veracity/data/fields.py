@@ -99,8 +99,8 @@ def rel_ids_field(value: Any) -> tuple[str, ...]:
     return found
 
 
-def _decoded(value: Any, field: str) -> Any:
-    """Tables hold lists and objects as JSON."""
+def _decoded(value: Any, field: str, kind: type, expected: str) -> Any:
+    """A list or an object, written out or as JSON, as tables hold it; nothing is an empty one."""
     if isinstance(value, str) and value:
         try:
             value = json.loads(value)
@@ -108,22 +108,18 @@ def _decoded(value: Any, field: str) -> Any:
             raise ValueError(f"expected {field} to be JSON, got {value[:40]!r}") from None
         if what := unwritable(value):
             raise ValueError(f"{field} holds {what}; remove it")
-    return value or None
+    if value and not isinstance(value, kind):
+        raise ValueError(f"expected {field} to be {expected}, got {type(value).__name__}")
+    return value or kind()
 
 
 def as_list(value: Any, field: str) -> list[Any]:
     """A list, written out or as JSON; nothing is an empty one."""
-    value = _decoded(value, field)
-    if value is not None and not isinstance(value, list):
-        raise ValueError(f"expected {field} to be a list, got {type(value).__name__}")
-    return value or []
+    return list(_decoded(value, field, list, "a list"))
 
 
 def _mapping(value: Any, field: str) -> dict[str, Any]:
-    value = _decoded(value, field)
-    if value is not None and not isinstance(value, dict):
-        raise ValueError(f"expected {field} to be an object, got {type(value).__name__}")
-    return value or {}
+    return dict(_decoded(value, field, dict, "an object"))
 
 
 def truths_field(truths: Any, n: int) -> dict[str, tuple[BoolArray, ...]]:

@@ -29,9 +29,7 @@ def table_of(source: Any) -> tuple[RawTable, str]:
     if not items:
         raise DataError(f"{EXPECTED}; got an empty {type(source).__name__}")
     if all(isinstance(item, str) for item in items):
-        return RawTable(
-            ("text",), tuple(RawRow(i, {"text": t}) for i, t in enumerate(items, 1))
-        ), "texts"
+        return _records({"text": text} for text in items), "texts"
     if not all(isinstance(item, Mapping) for item in items):
         kinds = sorted({type(item).__name__ for item in items})
         raise DataError(f"{EXPECTED}; got a list of {' and '.join(kinds)}")
@@ -53,11 +51,10 @@ def _frame(frame: Any) -> RawTable:
 
 
 def _records(records: Iterable[Mapping[Any, Any]]) -> RawTable:
-    rows = tuple(
+    return RawTable.of(
         RawRow(i, {str(k): _plain(v) for k, v in record.items()})
         for i, record in enumerate(records, 1)
     )
-    return RawTable(tuple(dict.fromkeys(key for row in rows for key in row.values)), rows)
 
 
 def _parts(parts: Mapping[Any, Any]) -> RawTable:

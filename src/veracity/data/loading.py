@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -71,10 +71,8 @@ def load_data(
     if others := found.left_out:
         left_out.append(f"{len(others)} other rows are left out, first: {others[0]}")
     if left_out:
-        warnings.warn(
-            f"{name}: {'; '.join(left_out)}. See them all with: {all_of_them}",
-            stacklevel=2,
-        )
+        message = f"{name}: {'; '.join(left_out)}. See them all with: {all_of_them}"
+        warnings.warn(message, stacklevel=2)
     return sampled(found.dataset, limit, seed=seed)
 
 
@@ -119,8 +117,7 @@ def write_data(
 
 def _lost(dataset: Dataset, rows: list[dict[str, Any]], layout: str) -> dict[str, int]:
     """What differs once the rows are read again, and on how many; what is new is no loss."""
-    columns = tuple(dict.fromkeys(key for row in rows for key in row))
-    table = RawTable(columns, tuple(RawRow(i, row) for i, row in enumerate(rows, 1)))
+    table = RawTable.of(RawRow(i, row) for i, row in enumerate(rows, 1))
     longest = max((e.input.n_features for e in dataset), default=0)
     again = read_records(
         as_records(table, layout, dataset.name), DEFAULT_COLUMNS, name="", max_words=longest
@@ -153,27 +150,26 @@ def _content(example: Example, labels: tuple[str, ...]) -> dict[str, Any]:
 
 def describe(dataset: Dataset) -> dict[str, Any]:
     """What a reader wants to know before trusting a dataset (definitions 7.2)."""
-    lengths = np.array([example.input.n_features for example in dataset])
+    lengths = np.array([example.input.n_features for example in dataset] or [0])
     texts = Counter(normalised(example.input.text) for example in dataset)
-    quantiles = np.quantile(lengths, (0.25, 0.5, 0.75, 0.95)) if len(lengths) else np.zeros(4)
+    quantiles = np.quantile(lengths, (0.25, 0.5, 0.75, 0.95))
+    languages = ("zh" if is_chinese(example.input.text) else "other" for example in dataset)
     return {
         "name": dataset.name,
         "examples": len(dataset),
         "labels": list(dataset.labels),
         "balance": dataset.balance,
         "words": {
-            "min": int(lengths.min(initial=0 if not len(lengths) else lengths[0])),
-            "mean": float(lengths.mean()) if len(lengths) else 0.0,
-            "max": int(lengths.max(initial=0)),
+            "min": int(lengths.min()),
+            "mean": float(lengths.mean()),
+            "max": int(lengths.max()),
             "quantiles": dict(zip(("25%", "50%", "75%", "95%"), quantiles.tolist(), strict=True)),
         },
         "truths": {kind: _truth_facts(dataset, kind) for kind in dataset.truth_kinds},
         "facts": _fact_counts(dataset),
         "duplicate_texts": sum(texts.values()) - len(texts),
         "leaks": len(leaks(_given(dataset))),
-        "languages": dict(
-            Counter("zh" if is_chinese(example.input.text) else "other" for example in dataset)
-        ),
+        "languages": dict(Counter(languages)),
         "pairs": sum(example.partner is not None for example in dataset),
         "fingerprint": dataset.fingerprint(),
     }
@@ -251,35 +247,29 @@ def _given(dataset: Dataset) -> Splits:
     return Splits(*(dataset.select(parts.get(part, ())) for part in PARTS))
 
 
-def _leak_warnings(found: Records) -> list[Fault]:
+def _leak_warnings(found: Records) -> Iterator[Fault]:
     """A text in two parts of a dataset that is split already; each of its lines is named."""
     leaked = set(map(normalised, leaks(_given(found.dataset))))
-    return [
-        Fault(
-            found.lines.get(example.id, 0),
-            f"the text of {example.id!r} stands in more than one split",
-            "warning",
-        )
-        for example in found.dataset
-        if normalised(example.input.text) in leaked
-    ]
+    for example in found.dataset:
+        if normalised(example.input.text) in leaked:
+            message = f"the text of {example.id!r} stands in more than one split"
+            yield Fault(found.lines.get(example.id, 0), message, "warning")
 
 
-def _language_warnings(found: Records) -> list[Fault]:
+def _language_warnings(found: Records) -> Iterator[Fault]:
     """Texts of two languages in one file, told once: where the fewer begin. Twins are told apart
     from their originals already."""
     alone = [e for e in found.dataset if e.partner is None]
     chinese = [e for e in alone if is_chinese(e.input.text)]
-    names = {e.id for e in chinese}
-    others = [e for e in alone if e.id not in names]
+    others = [e for e in alone if not is_chinese(e.input.text)]
     if not chinese or not others:
-        return []
+        return
     fewer = min(chinese, others, key=len)
     message = (
         f"two languages in one file: {len(chinese)} texts hold Chinese, {len(others)} do not; the "
         "fewer begin here. Words are told apart text by text, unless --language says how"
     )
-    return [Fault(found.lines.get(fewer[0].id, 0), message, "warning")]
+    yield Fault(found.lines.get(fewer[0].id, 0), message, "warning")
 
 
 def _truth_facts(dataset: Dataset, kind: str) -> dict[str, float]:

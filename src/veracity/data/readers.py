@@ -125,6 +125,13 @@ class RawTable:
     columns: tuple[str, ...]
     rows: tuple[RawRow, ...]
 
+    @classmethod
+    def of(cls, rows: Iterable[RawRow], *columns: str) -> RawTable:
+        """Rows with these columns and all others that any of them has."""
+        kept = tuple(rows)
+        seen = (key for row in kept for key in row.values)
+        return cls(tuple(dict.fromkeys((*columns, *seen))), kept)
+
 
 def read_table(path: Path) -> RawTable:
     """The rows of any file or folder that is understood."""
@@ -143,11 +150,12 @@ def read_table(path: Path) -> RawTable:
     if ending in (".csv", ".tsv", ".txt"):
         delimiter = _delimiter(text, ending)
         VALUES.check(text.count(delimiter) + text.count("\n"), path)
-        return _delimited(_separated(text, path, delimiter), path)
+        read = _tab_separated if delimiter == "\t" else _records
+        return _delimited(read(text, path, delimiter), path)
     if ending == ".json":
-        return _of_objects(_json_list(text, path))
+        return RawTable.of(_json_list(text, path))
     VALUES.check(sum(map(text.count, ",[{\n")), path)
-    return _of_objects(_json_lines(text))
+    return RawTable.of(_json_lines(text))
 
 
 def _content(path: Path, packed: bool) -> bytes:
@@ -209,7 +217,7 @@ def _field_limit() -> Iterator[None]:
 Record = tuple[int, list[str]]
 
 
-def _records(text: str, path: Path, delimiter: str = ",") -> list[Record]:
+def _records(text: str, path: Path, delimiter: str) -> list[Record]:
     """Records and the lines they start on; strict, so that a stray quote swallows nothing."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     records: list[Record] = []
@@ -239,16 +247,12 @@ def _delimiter(text: str, ending: str) -> str:
         return max(DELIMITERS, key=fit)
 
 
-def _separated(text: str, path: Path, delimiter: str) -> list[Record]:
-    return _tab_separated(text, path) if delimiter == "\t" else _records(text, path, delimiter)
-
-
-def _tab_separated(text: str, path: Path) -> list[Record]:
+def _tab_separated(text: str, path: Path, delimiter: str) -> list[Record]:
     """Quotes are quoting where that fits every record; else they are part of the text."""
     lines = text.replace("\r\n", "\n").split("\n")
-    plain = [(i, line.split("\t")) for i, line in enumerate(lines, 1) if line]
+    plain = [(i, line.split(delimiter)) for i, line in enumerate(lines, 1) if line]
     try:
-        quoted = _records(text, path, "\t")
+        quoted = _records(text, path, delimiter)
     except DataError:
         return plain
     even = len({len(fields) for _, fields in plain}) <= 1
@@ -304,11 +308,6 @@ def _object(line: int, value: Any) -> RawRow:
     if isinstance(value, dict):
         return RawRow(line, value)
     return RawRow(line, {}, f"expected a JSON object, got {type(value).__name__}")
-
-
-def _of_objects(rows: Iterator[RawRow]) -> RawTable:
-    kept = tuple(rows)
-    return RawTable(tuple(dict.fromkeys(key for row in kept for key in row.values)), kept)
 
 
 def _parquet(path: Path) -> RawTable:

@@ -248,20 +248,19 @@ def _label_warnings(drafts: Sequence[_Draft]) -> Iterator[Fault]:
             yield Fault(max(lines.values()), message, "warning")
 
 
-def _pair_faults(drafts: Sequence[_Draft], ids: set[str], claimed: set[str]) -> list[Fault]:
+def _pair_faults(drafts: Sequence[_Draft], ids: set[str], claimed: set[str]) -> Iterator[Fault]:
     """Twins must name one original, differ from it, and keep its label where the kind says so;
     those claimed have an original that is faulty itself, which is told already."""
-    faults: list[Fault] = []
     known = {draft.example.id: draft for draft in drafts}
     originals: dict[str, list[_Draft]] = defaultdict(list)
     for draft in drafts:
         for rel in draft.rel_ids:
             originals[rel].append(draft)
             if rel not in ids:
-                faults.append(Fault(draft.line, f"rel_ids names {rel!r}, which no row has"))
+                yield Fault(draft.line, f"rel_ids names {rel!r}, which no row has")
             elif rel in known and known[rel].example.facts.get("sample_type") == "ori":
                 message = f"expected rel_ids to name adv rows, but {rel!r} is an original"
-                faults.append(Fault(draft.line, message))
+                yield Fault(draft.line, message)
     for draft in drafts:
         named = draft.example.partner
         found = originals[draft.example.id]
@@ -270,17 +269,16 @@ def _pair_faults(drafts: Sequence[_Draft], ids: set[str], claimed: set[str]) -> 
         elif named is not None and named not in ids:
             # a sample may part a pair, so this keeps nobody out
             message = f"the partner {named!r} is in no row: the pair is not complete"
-            faults.append(Fault(draft.line, message, "warning"))
+            yield Fault(draft.line, message, "warning")
         lonely = not found and named is None and draft.example.id not in claimed
         if draft.example.facts.get("sample_type") == "adv" and lonely:
-            faults.append(Fault(draft.line, "no original names this adv row in its rel_ids"))
+            yield Fault(draft.line, "no original names this adv row in its rel_ids")
         if len(found) > 1:
             lines = ", ".join(str(original.line) for original in found)
-            faults.append(Fault(draft.line, f"expected one original, got those on lines {lines}"))
+            yield Fault(draft.line, f"expected one original, got those on lines {lines}")
         for original in found:
             itself = bool(originals[original.example.id]) or original.example.partner is not None
-            faults += _twin_faults(draft, original, itself)
-    return faults
+            yield from _twin_faults(draft, original, itself)
 
 
 def _twin_faults(twin: _Draft, original: _Draft, itself_twin: bool) -> Iterator[Fault]:
@@ -288,9 +286,8 @@ def _twin_faults(twin: _Draft, original: _Draft, itself_twin: bool) -> Iterator[
     if texts[0] == texts[1]:
         yield Fault(twin.line, f"the same text as its original on line {original.line}")
     if original.example.facts.get("sample_type") == "adv" or itself_twin:
-        yield Fault(
-            twin.line, f"expected an original, but that on line {original.line} is adv, a twin"
-        )
+        message = f"expected an original, but that on line {original.line} is adv, a twin"
+        yield Fault(twin.line, message)
     if is_chinese(texts[0]) != is_chinese(texts[1]):
         message = f"in another language than its original on line {original.line}"
         yield Fault(twin.line, message, "warning")

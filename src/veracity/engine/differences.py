@@ -78,25 +78,21 @@ class Differences(Propagation):
 
     def elementwise(self, func: Function, x: Tensor, *rest: Any, **named: Any) -> Tensor:
         """Δout / Δin; the slope where the difference is too small to divide by."""
-        value: Tensor = func(x, *rest, **named)
+        value = func(x, *rest, **named)
         if any(is_signal(r) for r in rest) or not is_signal(x):
             return value
         (before,) = self.at_reference(func.__name__, x)
-
-        def function(at: Tensor) -> Tensor:
-            found: Tensor = func(at, *rest, **named)
-            return found
-
         here = x.detach()
         # where both are infinite, as hidden scores are, there is no difference
         step = torch.where(here == before, torch.zeros_like(here), here - before)
         close = step.abs() < SMALL
-        quotient = (value.detach() - function(before)) / torch.where(close, 1.0, step)
-        return grafted(value, x * torch.where(close, slope(function, here), quotient))
+        quotient = (value.detach() - func(before, *rest, **named)) / torch.where(close, 1.0, step)
+        at_here = slope(lambda at: func(at, *rest, **named), here)
+        return grafted(value, x * torch.where(close, at_here, quotient))
 
     def product(self, func: Function, *factors: Any, **named: Any) -> Tensor:
         """Each factor times the mean of the other: ab - a'b' = Δa (b + b')/2 + Δb (a + a')/2."""
-        value: Tensor = func(*factors, **named)
+        value = func(*factors, **named)
         places = signal_places(factors)
         if len(places) != 2:
             return value
@@ -140,7 +136,7 @@ class Differences(Propagation):
     def log_sum_exp(self, func: Function, x: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
         """exp, sum and log, each by its quotient; put together by their logarithms, since the
         exponentials of a text and of its reference need not fit the same range."""
-        value: Tensor = func(x, dim, keepdim)
+        value = func(x, dim, keepdim)
         (before,) = self.at_reference("logsumexp", x)
         here = x.detach()
         now, then = func(here, dim, True), func(before, dim, True)

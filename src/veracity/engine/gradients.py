@@ -14,9 +14,8 @@ from ..core.classifiers import Differentiable, Embedded, LinearFirstLayer
 from ..core.errors import ModelError
 from ..core.inputs import Alignment, FloatArray, Input
 from .batches import FEATURES_AT_ONCE, by_length
-from .cache import cached_answers
 from .call_counter import add_calls
-from .inference import checked
+from .inference import uncounted_probabilities
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -214,11 +213,8 @@ def check_answers(model: Differentiable, inputs: Sequence[Input], logits: Tensor
     if not texts:
         return
 
-    def ask(places: list[int]) -> FloatArray:
-        return checked(model, model.probabilities([texts[i] for i in places]), len(places))
-
     # not counted: to be explained, the answers were asked for before
-    answers = cached_answers(model, texts, ask, len(model.labels))
+    answers = uncounted_probabilities(model, texts)
     followed = _numbers(torch.softmax(logits.detach().double(), dim=-1))[known]
     apart = np.abs(answers - followed).max(axis=1)
     worst = int(apart.argmax())
@@ -334,30 +330,30 @@ def expected_gradients(
     → (pieces, size) each"""
     import torch
 
-    found: list[FloatArray] = []
     with evaluating(model), torch.no_grad():
         elsewhere = model.embed(others).values.detach()  # (others, pieces, size)
-    for one, target, rng in zip(inputs, targets, rngs, strict=True):
+
+    def expected(one: Input, target: int, rng: np.random.Generator) -> FloatArray:
         which = torch.from_numpy(rng.integers(len(others), size=draws))
         on_the_way = torch.from_numpy(rng.random(draws)).to(elsewhere)
-        with evaluating(model):
-            embedded = model.embed([one])
-            here = embedded.values.detach()[0]
-            check_answers(model, [one], model.logits(embedded).detach())
-            total = torch.zeros(here.shape, dtype=torch.float64)
+        embedded = model.embed([one])
+        here = embedded.values.detach()[0]
+        check_answers(model, [one], model.logits(embedded).detach())
+        total = torch.zeros(here.shape, dtype=torch.float64)
 
-            def points(columns: list[int]) -> Tensor:
-                start = elsewhere[which[columns]]
-                return start + on_the_way[columns, None, None] * (here - start)
+        def points(columns: list[int]) -> Tensor:
+            start = elsewhere[which[columns]]
+            return start + on_the_way[columns, None, None] * (here - start)
 
-            weighted = np.zeros(draws, dtype=np.bool_)
-            for columns, gradient, _ in _passes(
-                model, embedded, [target], points, weighted, "logit"
-            ):
-                assert gradient is not None
-                away = (here - elsewhere[which[columns]]).cpu().double()
-                total += (away * gradient[0]).sum(dim=0)
-        found.append((total / draws).numpy())
+        weighted = np.zeros(draws, dtype=np.bool_)
+        for columns, gradient, _ in _passes(model, embedded, [target], points, weighted, "logit"):
+            assert gradient is not None
+            away = (here - elsewhere[which[columns]]).cpu().double()
+            total += (away * gradient[0]).sum(dim=0)
+        return _numbers(total / draws)
+
+    with evaluating(model):
+        found = [expected(*row) for row in zip(inputs, targets, rngs, strict=True)]
     add_calls(len(inputs) * draws)
     return found
 

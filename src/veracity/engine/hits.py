@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..core.classifiers import Convolutional, FeatureMap, Layout, RowLayout
+from ..core.classifiers import Convolutional, FeatureMap, RowLayout
 from ..core.inputs import FloatArray, Input, IntArray
 from .batches import by_length
 from .call_counter import add_calls
@@ -52,7 +52,7 @@ class Hits:
 class MapGradient:
     """One map's activations for one input, and how the target's logit follows them."""
 
-    layout: Layout
+    layout: RowLayout
     values: FloatArray  # (cells, filters)
     gradient: FloatArray  # (cells, filters)
     n_read: int
@@ -71,28 +71,25 @@ def filter_hits(
     for batch, n_words, maps in _maps(model, inputs):
         rows = torch.cat([first_best(m.values, 1).squeeze(1) for m in maps], dim=1)
         # maps of a single row each are the pooled values, and lead to the same logits
-        pooled = [_pooled(m) for m in maps]
+        pooled = [
+            replace(m, values=m.values.amax(dim=1, keepdim=True), present=m.present[:, :1])
+            for m in maps
+        ]
         values = torch.cat([m.values.squeeze(1) for m in pooled], dim=1)
         wanted = None if targets is None else [targets[i] for i in batch]
         logits, slopes = _followed(model, pooled, wanted)
         sizes = [m.values.shape[2] for m in maps]
-        layouts = [cast(RowLayout, m.layout) for m in maps]
+        layouts = [m.layout for m in maps]
         before = np.repeat([layout.before for layout in layouts], sizes)
         widths = np.repeat([layout.width for layout in layouts], sizes)
         starts = rows.cpu().numpy() - before
         strengths = values.cpu().double().numpy()
-        gradient = np.concatenate([s[:, 0] for s in slopes], axis=1) if slopes else None
+        unknown = np.zeros((len(batch), 0))
+        gradient = np.concatenate([s[:, 0] for s in slopes], axis=1) if slopes else unknown
         positions = layouts[0].n_positions(maps[0].present.sum(dim=1))
         for j, i in enumerate(batch):
-            found[i] = Hits(
-                strengths[j],
-                starts[j],
-                widths,
-                n_words[j],
-                int(positions[j]),
-                logits[j],
-                np.zeros(0) if gradient is None else gradient[j],
-            )
+            counts = n_words[j], int(positions[j])
+            found[i] = Hits(strengths[j], starts[j], widths, *counts, logits[j], gradient[j])
     add_calls(len(inputs))
     return [found[i] for i in range(len(inputs))]
 
@@ -125,14 +122,6 @@ def _maps(
             embedded = model.embed([inputs[i] for i in batch])
             maps = model.feature_maps(embedded)
         yield batch, embedded.feature.sum(dim=1).tolist(), maps
-
-
-def _pooled(found: FeatureMap) -> FeatureMap:
-    return replace(
-        found,
-        values=found.values.max(dim=1, keepdim=True).values,
-        present=found.present[:, :1],
-    )
 
 
 def _followed(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -29,25 +29,17 @@ Output = Literal["probability", "log_odds"]
 
 def probabilities(model: Classifier, inputs: Sequence[Input]) -> FloatArray:
     """The model's answers, checked for shape and sense; equal texts are asked once."""
-    if not inputs:
-        return np.zeros((0, len(model.labels)))
     add_calls(len(set(inputs)))
+    return uncounted_probabilities(model, inputs)
+
+
+def uncounted_probabilities(model: Classifier, inputs: Sequence[Input]) -> FloatArray:
+    """The same where the questions were counted before."""
 
     def ask(places: list[int]) -> FloatArray:
         return checked(model, model.probabilities([inputs[i] for i in places]), len(places))
 
     return cached_answers(model, inputs, ask, len(model.labels))
-
-
-class Masks(Protocol):
-    """Rows of flags, a flag per word: an array, or rows that are made when they are needed."""
-
-    @property
-    def shape(self) -> tuple[int, ...]: ...
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, rows: slice, /) -> BoolArray: ...
 
 
 @dataclass(frozen=True)
@@ -70,6 +62,10 @@ class LazyMasks:
         return LazyMasks((len(chosen), self.shape[1]), lambda places: self.make(chosen[places]))
 
 
+Masks: TypeAlias = BoolArray | LazyMasks
+"""Rows of flags, a flag per word: an array, or rows that are made when they are needed."""
+
+
 def masked_probabilities(
     model: Classifier, inputs: Sequence[Input], shown: Sequence[Masks], how: Hiding
 ) -> list[FloatArray]:
@@ -81,9 +77,8 @@ def masked_probabilities(
     for block in _blocks(shown):
         places = [i for i, _ in block]
         masks = [shown[i][rows] for i, rows in block]
-        for i, rows in zip(
-            places, _asked(model, [inputs[i] for i in places], masks, how), strict=True
-        ):
+        answers = _asked(model, [inputs[i] for i in places], masks, how)
+        for i, rows in zip(places, answers, strict=True):
             found[i].append(rows)
     return [np.concatenate(parts) for parts in found]
 
@@ -112,7 +107,7 @@ def _blocks(shown: Sequence[Masks]) -> Iterator[list[tuple[int, slice]]]:
 def _asked(
     model: Classifier, inputs: Sequence[Input], shown: Sequence[BoolArray], how: Hiding
 ) -> list[FloatArray]:
-    distinct, inverse = zip(*(_distinct(masks) for masks in shown), strict=True)
+    distinct, inverse = zip(*(distinct_rows(masks) for masks in shown), strict=True)
     if isinstance(model, Maskable):
         add_calls(sum(len(masks) for masks in distinct))
         found = model.masked_probabilities(inputs, distinct, how)
@@ -153,7 +148,7 @@ def _read_each(
     return [np.array(rows).reshape(-1, width) for rows in found]
 
 
-def _distinct(masks: BoolArray) -> tuple[BoolArray, IntArray]:
+def distinct_rows(masks: BoolArray) -> tuple[BoolArray, IntArray]:
     """The different rows, in order of appearance, and where each row went."""
     if masks.shape[1] == 0:
         return masks[:1], np.zeros(len(masks), dtype=np.int64)

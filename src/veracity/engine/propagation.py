@@ -24,32 +24,20 @@ from ..core.errors import ModelError
 from ..core.inputs import Input
 from .gradients import PathGradient, chosen_output, in_batches, records, without_features
 
-Function = Callable[..., Any]
+Function = Callable[..., Tensor]
 
 ROUNDING = 1e-9
 """What doubles may lose on the way: a lead below this is none."""
 
 NAMES = {
-    "multiply": "mul",
-    "__mul__": "mul",
-    "__rmul__": "mul",
-    "divide": "div",
-    "true_divide": "div",
-    "__truediv__": "div",
-    "__matmul__": "matmul",
-    "mm": "matmul",
-    "bmm": "matmul",
-    "mv": "matmul",
-    "dot": "matmul",
-    "__pow__": "pow",
+    **dict.fromkeys(("multiply", "__mul__", "__rmul__"), "mul"),
+    **dict.fromkeys(("divide", "true_divide", "__truediv__"), "div"),
+    **dict.fromkeys(("__matmul__", "mm", "bmm", "mv", "dot"), "matmul"),
+    **dict.fromkeys(("absolute", "__abs__"), "abs"),
+    **{f"special_{name}": name for name in ("erf", "softmax", "log_softmax", "logsumexp")},
     "special_expit": "sigmoid",
-    "special_erf": "erf",
-    "special_softmax": "softmax",
-    "special_log_softmax": "log_softmax",
-    "special_logsumexp": "logsumexp",
+    "__pow__": "pow",
     "clip": "clamp",
-    "absolute": "abs",
-    "__abs__": "abs",
 }
 """One name for what is spelt in several ways; a trailing underscore is taken off before."""
 
@@ -66,7 +54,7 @@ OFF_ORIGIN = ("sigmoid", "hardsigmoid", "log_sigmoid", "softplus", "clamp", "erf
 POWERS = ("exp", "expm1", "log", "log1p", "sqrt", "rsqrt", "reciprocal", "pow", "square")
 
 DTYPE: Any = vars(torch._C.TensorBase)["dtype"].__get__
-OWN_CHECKS = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
+OWN_CHECKS = {"has_torch_function", "has_torch_function_unary", "has_torch_function_variadic"}
 
 
 class _Grafted(torch.autograd.Function):
@@ -112,11 +100,8 @@ class Propagation(TorchFunctionMode):
         "rms_norm": "rms_norm",
         "div": "quotient",
         "glu": "gated",
-        "max": "maximum",
-        "amax": "maximum",
-        "addmm": "sum_with_product",
-        "baddbmm": "sum_with_product",
-        "addbmm": "sum_with_product",
+        **dict.fromkeys(("max", "amax"), "maximum"),
+        **dict.fromkeys(("addmm", "baddbmm", "addbmm"), "sum_with_product"),
         **dict.fromkeys(("lstm", "gru", "rnn_tanh", "rnn_relu"), "recurrent"),
         **dict.fromkeys(("lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell"), "one_step"),
     }
@@ -229,8 +214,7 @@ class Propagation(TorchFunctionMode):
 
     def quotient(self, func: Function, a: Any, b: Any, **named: Any) -> Tensor:
         if not is_signal(b) or named.get("rounding_mode"):
-            found: Tensor = func(a, b, **named)
-            return found
+            return func(a, b, **named)
         with self:
             product: Tensor = torch.reciprocal(b) * a
             return product
@@ -314,14 +298,9 @@ class _Cell:
     @classmethod
     def of(cls, kind: str, weights: Sequence[Tensor], biased: bool) -> _Cell:
         joint = torch.cat([weights[0], weights[1]], dim=1)
+        bias = weights[2] + weights[3] if biased else None
         rest = weights[4:] if biased else weights[2:]
-        return cls(
-            kind,
-            weights,
-            joint,
-            weights[2] + weights[3] if biased else None,
-            rest[0] if rest else None,
-        )
+        return cls(kind, weights, joint, bias, rest[0] if rest else None)
 
     def __call__(self, x: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         if self.kind == "gru":
@@ -341,9 +320,8 @@ class _Cell:
         by_input, by_state = self.weights[:2]
         biases = self.weights[2:4] if self.bias is not None else (None, None)
         reset, update, new = functional.linear(x, by_input, biases[0]).chunk(3, dim=1)
-        old_reset, old_update, old_new = functional.linear(state, by_state, biases[1]).chunk(
-            3, dim=1
-        )
+        old = functional.linear(state, by_state, biases[1])
+        old_reset, old_update, old_new = old.chunk(3, dim=1)
         candidate = torch.tanh(new + torch.sigmoid(reset + old_reset) * old_new)
         kept = torch.sigmoid(update + old_update)
         return (candidate * (1 - kept) + kept * state,)
@@ -376,8 +354,8 @@ def _unrolled(
 
 
 def _opens(func: Any) -> bool:
-    return isinstance(func, types.FunctionType) and bool(
-        set(func.__code__.co_names) & set(OWN_CHECKS)
+    return isinstance(func, types.FunctionType) and not OWN_CHECKS.isdisjoint(
+        func.__code__.co_names
     )
 
 
@@ -466,14 +444,6 @@ def signal_places(factors: Sequence[Any]) -> list[int]:
 
 def replaced(factors: Sequence[Any], new: dict[int, Tensor]) -> list[Any]:
     return [new.get(i, factor) for i, factor in enumerate(flat(factors))]
-
-
-def held(factors: Sequence[Any], all_but: int) -> list[Any]:
-    """All factors but one as constants."""
-    return [
-        f.detach() if isinstance(f, Tensor) and i != all_but else f
-        for i, f in enumerate(flat(factors))
-    ]
 
 
 # ---- from texts to embeddings ------------------------------------------------------------------

@@ -17,11 +17,12 @@ from .propagation import (
     CURVED,
     Function,
     Propagation,
+    flat,
     followed,
     grafted,
-    held,
     is_signal,
     propagated,
+    replaced,
     signal_places,
     slope,
 )
@@ -43,17 +44,13 @@ class Relevance(Propagation):
     """Relevance R = x · s; the backward pass carries s. Gates and normalisers are constants."""
 
     rules: ClassVar[dict[str, str]] = {
-        "linear": "linear",
-        **dict.fromkeys(("conv1d", "conv2d", "conv3d"), "convolution"),
+        **dict.fromkeys(("linear", "conv1d", "conv2d", "conv3d"), "layer"),
         "batch_norm": "normalisation",
         **dict.fromkeys(("mul", "matmul", "einsum"), "product"),
         **dict.fromkeys(
             ("sigmoid", "hardsigmoid", "softmax", "erf", "rsqrt", "reciprocal"), "constant"
         ),
-        **dict.fromkeys(
-            (*CURVED, *BENT, "square"),
-            "through_origin",
-        ),
+        **dict.fromkeys((*CURVED, *BENT, "square"), "through_origin"),
         "pow": "power",
     }
 
@@ -61,20 +58,21 @@ class Relevance(Propagation):
         super().__init__()
         self.layers = layers
 
-    def linear(
-        self, func: Function, x: Tensor, weight: Tensor, bias: Tensor | None = None
-    ) -> Tensor:
-        return self._layer(func, x, weight, bias, bias)
-
-    def convolution(
+    def layer(
         self, func: Function, x: Tensor, weight: Tensor, bias: Tensor | None = None, *rest: Any
     ) -> Tensor:
         def operation(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-            found: Tensor = func(x, weight, bias, *rest)
-            return found
+            return func(x, weight, bias, *rest)
 
-        wide = None if bias is None else bias.reshape(-1, *[1] * (weight.dim() - 2))
-        return self._layer(operation, x, weight, bias, wide)
+        value = operation(x, weight, bias)
+        if not is_signal(x) or is_signal(weight):
+            return value
+        wide = 0.0 if bias is None else bias.reshape(*bias.shape, *[1] * (weight.dim() - 2))
+        shares, share_of_bias = self._shares(operation, x, weight, wide, value)
+        whole = shares if self.layers.drop_bias else shares + share_of_bias
+        sign = torch.where(whole >= 0, 1.0, -1.0).to(whole)
+        factor = (value / (whole + self.layers.epsilon * sign)).detach()
+        return grafted(value, shares * factor)
 
     def normalisation(
         self,
@@ -89,37 +87,17 @@ class Relevance(Propagation):
         eps: float,
         *rest: Any,
     ) -> Tensor:
-        """With known means and variances, a linear layer of one input per output."""
+        """With known means and variances, a layer of one input per output."""
         if training:
-            found: Tensor = func(x, weight, bias, mean, variance, training, momentum, eps, *rest)
-            return found
+            return func(x, weight, bias, mean, variance, training, momentum, eps, *rest)
         scale = torch.rsqrt(variance + eps) * (1.0 if weight is None else weight)
         shift = (0.0 if bias is None else bias) - mean * scale
         wide = (-1, *[1] * (x.dim() - 2))
 
-        def operation(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-            return x * weight if bias is None else x * weight + bias
+        def affine(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+            return x * weight if bias is None else x * weight + bias.reshape(wide)
 
-        return self._layer(operation, x, scale.reshape(wide), shift.reshape(wide), shift.reshape(wide))
-
-    def _layer(
-        self,
-        operation: Function,
-        x: Tensor,
-        weight: Tensor,
-        bias: Tensor | None,
-        wide_bias: Tensor | None,
-    ) -> Tensor:
-        value: Tensor = operation(x, weight, bias)
-        if not is_signal(x) or is_signal(weight):
-            return value
-        shares, share_of_bias = self._shares(
-            operation, x, weight, 0.0 if wide_bias is None else wide_bias, value
-        )
-        whole = shares if self.layers.drop_bias else shares + share_of_bias
-        sign = torch.where(whole >= 0, 1.0, -1.0).to(whole)
-        factor = (value / (whole + self.layers.epsilon * sign)).detach()
-        return grafted(value, shares * factor)
+        return self.layer(affine, x, scale.reshape(1, *wide), shift)
 
     def _shares(
         self, operation: Function, x: Tensor, weight: Tensor, bias: Any, value: Tensor
@@ -146,20 +124,20 @@ class Relevance(Propagation):
 
     def product(self, func: Function, *factors: Any, **named: Any) -> Tensor:
         """Two factors that both depend on the words have half of the relevance each."""
-        value: Tensor = func(*factors, **named)
-        places = signal_places(factors)
+        value = func(*factors, **named)
+        each, places = flat(factors), signal_places(factors)
         if len(places) < 2:
             return value
-        paths = [func(*held(factors, all_but=i), **named) for i in places]
+        held = {i: each[i].detach() for i in places}
+        paths = [func(*replaced(factors, {**held, i: each[i]}), **named) for i in places]
         return grafted(value, torch.stack(paths).mean(0))
 
     def constant(self, func: Function, *args: Any, **named: Any) -> Tensor:
-        found: Tensor = func(*args, **named)
-        return found.detach()
+        return func(*args, **named).detach()
 
     def through_origin(self, func: Function, x: Tensor, *rest: Any, **named: Any) -> Tensor:
         """f(x) / x of what arrives goes on to x, so nothing is lost where f(0) = 0."""
-        value: Tensor = func(x, *rest, **named)
+        value = func(x, *rest, **named)
         if any(is_signal(r) for r in rest) or not is_signal(x):
             return value
         at_zero = slope(lambda zero: func(zero, *rest, **named), x.new_zeros(()))
@@ -168,8 +146,7 @@ class Relevance(Propagation):
 
     def power(self, func: Function, x: Any, exponent: Any) -> Tensor:
         if isinstance(exponent, Tensor) or 0 <= exponent < 1:
-            value: Tensor = func(x, exponent)
-            return value
+            return func(x, exponent)
         # a negative power is a normaliser
         return (self.constant if exponent < 0 else self.through_origin)(func, x, exponent)
 

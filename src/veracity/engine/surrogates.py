@@ -17,6 +17,7 @@ import numpy as np
 
 from ..core.errors import DataError
 from ..core.inputs import BoolArray, FloatArray
+from .inference import distinct_rows
 
 NOISE = 1e-7
 """Answers are exact but for rounding; this share of the variance keeps the algebra stable."""
@@ -222,13 +223,10 @@ def pairs(n: int, sizes: Sequence[int], count: int, rng: np.random.Generator) ->
     for _ in range(MOST_DRAWS):
         half = _drawn(n, sizes, count, rng)
         # of a coalition and its complement the one without the first word stands for both
-        drawn = np.vstack([drawn, half ^ half[:, :1]])
-        keys = np.packbits(drawn, axis=1)
-        view = np.ascontiguousarray(keys).view(np.dtype((np.void, keys.shape[1]))).ravel()
-        _, first = np.unique(view, return_index=True)
-        if len(first) >= count:
+        drawn, _ = distinct_rows(np.vstack([drawn, half ^ half[:, :1]]))
+        if len(drawn) >= count:
             break
-    some = drawn[np.sort(first)[:count]]
+    some = drawn[:count]
     return np.stack([some, ~some], axis=1).reshape(-1, n)
 
 

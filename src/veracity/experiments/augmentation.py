@@ -14,7 +14,7 @@ from ..changes import attacked
 from ..core.changes import PATTERN
 from ..core.errors import DataError, RunError
 from ..core.examples import Dataset
-from ..core.files import FolderKind, as_read, check_own, sole_writer
+from ..core.files import FolderKind, as_read, check_own, sole_writer, write_json
 from ..core.inputs import BoolArray, IntArray
 from ..core.plugins import split_specs
 from ..core.progress import Watcher
@@ -106,7 +106,7 @@ def augmentation(
             left_out=tested.left_out,
             gains=gains_of(tested.data, tested.kinds, right["plain"], right["augmented"]),
         )
-        found.write(folder / FILE)
+        write_json(folder / FILE, asdict(found))
     return found
 
 
@@ -182,11 +182,9 @@ def _tested(data: Dataset, patterns: Sequence[str], seed: int) -> _TestSet:
     patterned = attacked(replace(data, examples=originals), patterns, seed=seed)
     written = tuple(t for _, t in kept)
     made = tuple(e for e in patterned if PATTERN in e.facts)
-    kinds: dict[str, IntArray] = {}
-    start = 0
-    for name, some in (("originals", originals), ("pattern-made", made), ("hand-made", written)):
-        kinds[name] = np.arange(start, start + len(some))
-        start += len(some)
+    sizes = {"originals": len(originals), "pattern-made": len(made), "hand-made": len(written)}
+    kind_of = np.repeat(list(sizes), list(sizes.values()))
+    kinds = {name: np.flatnonzero(kind_of == name) for name in sizes}
     everything = replace(data, examples=(*originals, *made, *written))
     return _TestSet(everything, kinds, len(by_hand) - len(kept))
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..core.errors import DataError
 from ..core.examples import Dataset
-from ..core.files import write_json
 from ..core.inputs import BoolArray, FloatArray, IntArray
 from ..results.robustness import paired_p
 from ..results.statistics import grouped_interval, share_interval, sign_flip_test
@@ -67,13 +64,6 @@ class Augmentation:
     """Pairs that take no part: their original has several sentiments."""
     gains: tuple[Gain, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """What a file keeps of it."""
-        return asdict(self)
-
-    def write(self, path: Path) -> None:
-        write_json(path, self.to_dict())
-
 
 def gains_of(
     data: Dataset, kinds: Mapping[str, IntArray], plain: BoolArray, augmented: BoolArray
@@ -87,10 +77,7 @@ def gains_of(
         )
     return tuple(
         _gain(
-            name,
-            [data.examples[i].family for i in places],
-            plain[:, places],
-            augmented[:, places],
+            name, [data.examples[i].family for i in places], plain[:, places], augmented[:, places]
         )
         for name, places in kinds.items()
         if len(places)

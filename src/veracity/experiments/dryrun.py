@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..auditing.audit import audit
-from ..auditing.explaining import check_ability
 from ..auditing.request import reliance_of
+from ..auditing.selection import usable_explainers
 from ..auditing.training_sets import DataConfig
 from ..changes.reassign import Reassign
 from ..core.changes import PLANTED
@@ -26,17 +26,12 @@ from ..core.progress import Watcher
 from ..data.splits import sampled, split
 from ..engine.executors import Executor, Local, report_progress
 from ..explainers import explainers as known_explainers
+from ..metrics import metrics as known_metrics
 from ..models.loading import RECORD, read_record
 from ..results.run import slug
 from .cues import KINDS, Cue, cues_of
 from .dryrun_findings import DRY_RUN, METRICS, DryRun, DryRunFindings, Trial, findings, judged
-from .experiment import (
-    Experiment,
-    Step,
-    keep_step,
-    kept_step,
-    run_steps,
-)
+from .experiment import Experiment, Step, keep_step, kept_step, run_steps
 from .training import trained_once
 
 if TYPE_CHECKING:
@@ -71,13 +66,8 @@ class Scale:
         names = known_explainers.names()
         if not self.quick:
             return names
-        return [self.own.get(name) or _quick(name) for name in names]
-
-
-def _quick(name: str) -> str:
-    """A method at the settings that cost a fraction, where it has any."""
-    settings = [f"{k}={v}" for k, v in known_explainers.get(name).quick.items()]
-    return f"{name}({', '.join(settings)})" if settings else name
+        quick = {n: format_spec(n, dict(known_explainers.get(n).quick)) for n in names}
+        return [self.own.get(name, spec) for name, spec in quick.items()]
 
 
 SCALES: Mapping[str, Scale] = {
@@ -173,22 +163,6 @@ def _from_spec(text: str) -> ModelDesign:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DryRunJob:
-    """One trial that is to be made."""
-
-    name: str
-    cue: Cue
-    strength: float
-    seed: int
-    changes: str
-    architecture: Architecture
-
-    @property
-    def doing(self) -> str:
-        return f"{self.cue.title} ({100 * self.strength:g} %), seed {self.seed}"
-
-
-@dataclass(frozen=True, kw_only=True)
 class DryRunPlan:
     """Everything a dry run will do, decided before anything is trained."""
 
@@ -213,31 +187,32 @@ class DryRunPlan:
         return self.data.fingerprint()
 
     @cached_property
-    def jobs(self) -> list[DryRunJob]:
+    def trials(self) -> list[Trial]:
         """Seed by seed, so that a dry run that is stopped has tried every cue."""
-        return list(self._jobs())
+        return [
+            Trial(
+                name=slug(f"{cue.name}-{strength:g}-seed{seed}"),
+                cue=cue.name,
+                strength=strength,
+                seed=seed,
+                changes=f"{Reassign(r=self.keep).spec}, {cue.at(strength).spec}",
+                status="no place",
+                why="no text offers a place for this cue",
+            )
+            for seed in range(self.seeds)
+            for cue in self.cues
+            for strength in cue.strengths
+        ]
 
-    def _jobs(self) -> Iterator[DryRunJob]:
-        for seed in range(self.seeds):
-            for cue in self.cues:
-                for strength in cue.strengths:
-                    steps = (Reassign(r=self.keep), cue.at(strength))
-                    yield DryRunJob(
-                        name=slug(f"{cue.name}-{strength:g}-seed{seed}"),
-                        cue=cue,
-                        strength=strength,
-                        seed=seed,
-                        changes=", ".join(step.spec for step in steps),
-                        architecture=self._for(cue),
-                    )
+    def cue(self, trial: Trial) -> Cue:
+        """What a trial plants."""
+        return next(cue for cue in self.cues if cue.name == trial.cue)
 
-    def _for(self, cue: Cue) -> Architecture:
+    def architecture_for(self, cue: Cue) -> Architecture:
         """The model as it was asked for; capitals are tried with one that tells them apart."""
-        found: Any = self.architecture
-        if cue.needs_case and self.design.folds_case:
-            found = replace(found, cased=True)
-        made: Architecture = found
-        return made
+        made: Any = self.architecture
+        cased = cue.needs_case and self.design.folds_case
+        return cast("Architecture", replace(made, cased=True) if cased else made)
 
     def config(self) -> dict[str, Any]:
         """What the folder records; under `same`, what a resumed dry run must find again."""
@@ -265,14 +240,14 @@ class DryRunPlan:
                     "marks": list(cue.planting.marks),
                     "strengths": list(cue.strengths),
                     "decoys": cue.planting.misleads,
-                    "architecture": self._for(cue).spec,
+                    "architecture": self.architecture_for(cue).spec,
                 }
                 for cue in self.cues
             },
             "seeds": self.seeds,
             "methods": list(self.methods),
             "skipped": [{"explainer": e, "why": why} for e, why in self.skipped],
-            "trials": [job.name for job in self.jobs],
+            "trials": [trial.name for trial in self.trials],
         }
 
 
@@ -312,7 +287,11 @@ def plan_dryrun(
         raise PluginError(f"expected --keep between 0 and 1, got {keep:g}")
     able = [name for name in size.cues if cues or len(KINDS[name].marks) >= len(read.labels)]
     chosen = cues_of(cues or able, strengths or size.strengths, read, keep)
-    kept, skipped = _supported(split_specs(methods), size.methods, design.architecture, read)
+    named = split_specs(methods)
+    made = [known_explainers.make(spec) for spec in dict.fromkeys(named or size.methods)]
+    # what this kind of model supports is found out before it is trained
+    blank = design.architecture.start(read.select(range(min(len(read), 50))), seed=0)
+    kept, skipped = usable_explainers(made, {"": blank}, {"": read}, kind=read.kind, drop=not named)
     name = design.architecture.plugin_name()
     default = Path("runs") / slug(f"dryrun-{name}-{read.name}-{scale}")
     return DryRunPlan(
@@ -323,28 +302,11 @@ def plan_dryrun(
         cues=tuple(chosen),
         seeds=seeds or size.seeds,
         keep=keep,
-        methods=tuple(kept),
-        skipped=tuple(skipped),
+        methods=tuple(e.spec for e in kept),
+        skipped=tuple((s.explainer, s.why) for s in skipped),
         sentences=sentences or size.sentences,
         scale=scale,
     )
-
-
-def _supported(
-    requested: Sequence[str], usual: Sequence[str], architecture: Architecture, data: Dataset
-) -> tuple[list[str], list[tuple[str, str]]]:
-    """The methods that this kind of model supports, found out before it is trained."""
-    blank = architecture.start(data.select(range(min(len(data), 50))), seed=0)
-    kept, skipped = [], []
-    for explainer in map(known_explainers.make, dict.fromkeys(requested or usual)):
-        missing = explainer.missing(blank)
-        if requested:
-            check_ability(explainer, blank)
-        if missing is None:
-            kept.append(explainer.spec)
-        else:
-            skipped.append((explainer.spec, f"needs a model with {missing}"))
-    return kept, skipped
 
 
 # ---- carrying it out ------------------------------------------------------------------------
@@ -440,42 +402,34 @@ class DryRunExperiment(Experiment):
         shared = {**self.plan.config()["same"], "methods": list(self.plan.methods)}
         return [
             Step(
-                key=job.name,
-                name=job.name,
-                settings={**shared, "changes": job.changes, "seed": job.seed},
-                title=job.doing,
+                key=t.name,
+                name=t.name,
+                settings={**shared, "changes": t.changes, "seed": t.seed},
+                title=f"{self.plan.cue(t).title} ({100 * t.strength:g} %), seed {t.seed}",
             )
-            for job in self.plan.jobs
+            for t in self.plan.trials
         ]
 
     def work(self, step: Step, executor: Executor | None) -> Mapping[str, Any]:
-        (job,) = (job for job in self.plan.jobs if job.name == step.key)
-        return self._trial(job).to_dict()
+        (trial,) = (trial for trial in self.plan.trials if trial.name == step.key)
+        return self._made(trial).to_dict()
 
-    def _trial(self, job: DryRunJob) -> Trial:
-        plan, seed = self.plan, job.seed
-        reading = replace(plan.reading, changes=job.changes)
+    def _made(self, trial: Trial) -> Trial:
+        plan, seed = self.plan, trial.seed
+        reading = replace(plan.reading, changes=trial.changes)
         parts = split(reading.prepared(plan.data, seed=seed), seed=seed)
         carriers = parts.test.select(i for i, e in enumerate(parts.test) if PLANTED in e.truths)
-        trial = Trial(
-            name=job.name,
-            cue=job.cue.name,
-            strength=job.strength,
-            seed=seed,
-            changes=job.changes,
-            status="no place",
-            why="no text offers a place for this cue",
-            trained_on=len(parts.train),
-            tested_on=len(parts.test),
-            carriers=len(carriers),
+        trial = replace(
+            trial, trained_on=len(parts.train), tested_on=len(parts.test), carriers=len(carriers)
         )
         if not len(carriers):
             return trial
+        architecture = plan.architecture_for(plan.cue(trial))
         started = time.perf_counter()
         trained = trained_once(
-            job.architecture,
+            architecture,
             parts,
-            plan.folder / "models" / job.name,
+            plan.folder / "models" / trial.name,
             data={
                 "name": plan.data.name,
                 "fingerprint": plan.fingerprint,
@@ -486,7 +440,7 @@ class DryRunExperiment(Experiment):
         )
         known = reliance_of(trained.model, parts.test)
         if known is None:
-            raise DataError(f"{job.changes} planted nothing that could be measured")
+            raise DataError(f"{trial.changes} planted nothing that could be measured")
         status, why = judged(known)
         history = trained.record.get("history", [])
         trial = replace(
@@ -500,19 +454,19 @@ class DryRunExperiment(Experiment):
             luck=known.luck,
             epochs=len(history),
             training_seconds=sum(e["seconds"] for e in history) or time.perf_counter() - started,
-            model=f"models/{job.name}",
+            model=f"models/{trial.name}",
         )
         if status != "scored":
             return trial
         started = time.perf_counter()
         shown = sampled(carriers, plan.sentences, seed=seed)
-        name = job.architecture.plugin_name()
+        name = architecture.plugin_name()
         audit(
             {name: trained.model},
             shown,
             plan.methods,
-            [m for m in METRICS if _measurable(m, shown)],
-            out=plan.folder / "audits" / job.name,
+            [m for m in METRICS if known_metrics.make(m).truth_kind in (None, *shown.truth_kinds)],
+            out=plan.folder / "audits" / trial.name,
             seed=seed,
             train=parts.train,
             reliance={name: known},
@@ -522,12 +476,6 @@ class DryRunExperiment(Experiment):
         return replace(
             trial,
             texts=len(shown),
-            audit=f"audits/{job.name}",
+            audit=f"audits/{trial.name}",
             audit_seconds=time.perf_counter() - started,
         )
-
-
-def _measurable(metric: str, data: Dataset) -> bool:
-    from ..metrics import metrics as known_metrics
-
-    return known_metrics.make(metric).truth_kind in (None, *data.truth_kinds)

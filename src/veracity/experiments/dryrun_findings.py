@@ -21,7 +21,7 @@ from ..results.config import RunMetadata, resumed
 from ..results.guarantees import LUCK, Reliance
 from ..results.run import Cost, Run
 from ..results.standings import Standing, compare_all
-from ..results.statistics import cluster_intervals, texts_needed, wilson
+from ..results.statistics import cluster_intervals, defined_mean, texts_needed, wilson
 from .experiment import STEPS, forget_step, kept_step
 
 FILE = "dryrun.json"
@@ -36,12 +36,7 @@ ONE_SIDED = 0.5
 
 _FORM = {
     "asked": {
-        "same": {
-            "model": str,
-            "training": dict,
-            "keep": float,
-            "limit": int | None,
-        },
+        "same": {"model": str, "training": dict, "keep": float, "limit": int | None},
         "scale?": str,
         "data": {"name": str, "size": int, "labels": [str], "reading?": dict},
         "cues": {"*": {"title": str, "change?": str, "marks?": [str], "strengths?": [float]}},
@@ -160,13 +155,8 @@ class DryRun:
         # in the order of the plan, whichever was done first
         done = sorted(self.done.values(), key=lambda t: order.get(t.name, len(order)))
         rows = [t.to_dict() for t in done]
-        content = {
-            "format": FORMAT,
-            "asked": self.config,
-            "made": asdict(self.made),
-            "trials": rows,
-        }
-        write_json(self.folder / FILE, content)
+        content = {"format": FORMAT, "asked": self.config, "made": asdict(self.made)}
+        write_json(self.folder / FILE, {**content, "trials": rows})
         return self
 
     @cached_property
@@ -314,28 +304,16 @@ def findings(dry: DryRun) -> DryRunFindings:
     scored = [t for t in dry.trials if t.status == "scored"]
     runs = {t.name: dry.run(t) for t in scored}
     keys = list(dict.fromkeys(t.key for t in dry.trials))
-    left_out = tuple(
-        (key, tuple(t for t in dry.trials if t.key == key and t.status != "scored"))
-        for key in keys
-        if any(t.key == key and t.status != "scored" for t in dry.trials)
-    )
+    left_out = tuple(_by_key([t for t in dry.trials if t.status != "scored"], keys).items())
     methods = list(dict.fromkeys(m for run in runs.values() for m in run.explainers))
     if not methods:
         return DryRunFindings(cells=(), left_out=left_out, profiles=(), seeds=0, comparisons=0)
     tables = {t.name: _read(runs[t.name], methods) for t in scored}
-    by_key = {key: [t for t in scored if t.key == key] for key in keys}
-    by_key = {key: trials for key, trials in by_key.items() if trials}
+    by_key = _by_key(scored, keys)
     baselines = [m for m in methods if any(m in run.config.baselines for run in runs.values())]
     standings = _standings(tables, by_key, methods, baselines)
     cells = tuple(
-        _cell(
-            key,
-            trials,
-            [tables[t.name] for t in trials],
-            methods,
-            baselines,
-            standings[_name(key)],
-        )
+        _cell(trials, [tables[t.name] for t in trials], methods, baselines, standings[_name(key)])
         for key, trials in by_key.items()
     )
     costs = [cost for run in runs.values() for cost in run.costs()]
@@ -344,18 +322,21 @@ def findings(dry: DryRun) -> DryRunFindings:
         for place, m in enumerate(methods)
     ]
     profiles.sort(key=lambda p: (p.baseline, -p.worst, -p.mean))
-    pairs = math.comb(len(methods), 2)
-    seeds = len({t.seed for t in scored})
-    corrected = standings[""].comparisons
     return DryRunFindings(
         cells=cells,
         left_out=left_out,
         profiles=tuple(profiles),
-        seeds=seeds,
-        comparisons=pairs * len(standings),
+        seeds=len({t.seed for t in scored}),
+        comparisons=math.comb(len(methods), 2) * len(standings),
         trainings=len(scored),
-        needed=texts_needed(corrected),
+        needed=texts_needed(standings[""].comparisons),
     )
+
+
+def _by_key(trials: Sequence[Trial], keys: Sequence[Key]) -> dict[Key, tuple[Trial, ...]]:
+    """The trials of each cue at each strength of which there are any."""
+    found = {key: tuple(t for t in trials if t.key == key) for key in keys}
+    return {key: some for key, some in found.items() if some}
 
 
 _QUANTITIES = {
@@ -379,12 +360,11 @@ _Table = Mapping[str, FloatArray]  # each (texts, methods); NaN where nothing wa
 
 def _read(run: Run, methods: Sequence[str]) -> _Table:
     (model,) = run.models
-    columns = {metric: run.columns(metric, model) for metric in run.config.metrics}
-    found = {(metric, name): c for metric, of in columns.items() for name, c in of.items()}
-    examples = found["exposure", "seen"].examples
+    columns = {metric: run.columns(metric, model) for metric in METRICS}
+    examples = columns["exposure"]["seen"].examples
     table = {
-        name: _spread(found.get(place), methods, len(examples))
-        for name, place in _QUANTITIES.items()
+        name: _spread(columns[metric].get(quantity), methods, len(examples))
+        for name, (metric, quantity) in _QUANTITIES.items()
     }
     marks = {e.id: e.facts.get(MANIPULATION, UNTOUCHED) for e in run.examples()}
     # of data that were planted before, the last is what this trial did
@@ -425,7 +405,6 @@ def _standings(
 
 
 def _cell(
-    key: Key,
     trials: Sequence[Trial],
     tables: Sequence[_Table],
     methods: Sequence[str],
@@ -439,7 +418,6 @@ def _cell(
     shares = np.array([wilson(np.nansum(c), int((~np.isnan(c)).sum())) for c in together[:, :-1].T])
     bounds[:-1, 0] = np.fmin(bounds[:-1, 0], shares[:, 0])
     bounds[:-1, 1] = np.fmax(bounds[:-1, 1], shares[:, 1])
-    chance = float(np.nanmean(together[:, -1]))
     entries = {e.method: e for e in standing.entries}
     sights = {}
     for i, method in enumerate(methods):
@@ -455,22 +433,22 @@ def _cell(
             high=high,
             sees=sees(low, high, float(bounds[-1, 0]), float(bounds[-1, 1])),
             n=int((~np.isnan(values)).sum()),
-            first=_mean([t["first"][:, i] for t in tables]),
-            rank=_mean([t["rank"][:, i] for t in tables]),
+            first=_mean(tables, "first", i),
+            rank=_mean(tables, "rank", i),
             standing="best" if entry.is_best else "tied" if entry.tied_with_best else "",
         )
     looking = [i for i, method in enumerate(methods) if method not in baselines]
     marks = np.concatenate([t["mark"][:, 0] for t in tables])
     by_mark = {
-        int(mark): _mean([together[marks == mark][:, i] for i in looking])
+        int(mark): defined_mean(together[marks == mark][:, looking].ravel("F"))
         for mark in np.unique(marks[~np.isnan(marks)])
         if looking
     }
     return CueResult(
-        cue=key[0],
-        strength=key[1],
+        cue=trials[0].cue,
+        strength=trials[0].strength,
         trials=tuple(trials),
-        chance=chance,
+        chance=float(np.nanmean(together[:, -1])),
         chance_low=float(bounds[-1, 0]),
         chance_high=float(bounds[-1, 1]),
         sights=sights,
@@ -504,7 +482,7 @@ def _profile(
         return tuple(key for key, sight in shown if sight.sees == verdict)
 
     def mean(name: str) -> float:
-        return _mean([t[name][:, place] for t in tables])
+        return _mean(tables, name, place)
 
     return MethodProfile(
         method=method,
@@ -528,6 +506,11 @@ def _profile(
     )
 
 
+def _mean(tables: Sequence[_Table], name: str, place: int) -> float:
+    """One method's mean over the texts of all trials."""
+    return defined_mean(np.concatenate([t[name][:, place] for t in tables]))
+
+
 def _against_share(tables: Sequence[_Table], kind: str, place: int) -> MassShare:
     """Attr% beside the words' own share, on the texts where both are defined."""
     pairs = [np.column_stack([t[kind][:, place], t[f"{kind}_share"][:, place]]) for t in tables]
@@ -536,11 +519,4 @@ def _against_share(tables: Sequence[_Table], kind: str, place: int) -> MassShare
     together = np.concatenate(pairs)
     if not len(together):
         return MassShare(math.nan, math.nan, math.nan, math.nan)
-    mean, expected = together.mean(axis=0)
-    return MassShare(float(mean), float(expected), float(bounds[0, 0]), float(bounds[0, 1]))
-
-
-def _mean(columns: Sequence[FloatArray]) -> float:
-    values = np.concatenate(columns)
-    defined = values[~np.isnan(values)]
-    return float(defined.mean()) if len(defined) else math.nan
+    return MassShare(*together.mean(axis=0).tolist(), *bounds[0].tolist())

@@ -72,8 +72,8 @@ def run_steps(
             results[step.key] = kept
 
     def under_way(step: Step, progress: Progress) -> None:
-        assert watch is not None
-        watch(replace(progress, step=str(step)))
+        if watch is not None:
+            watch(replace(progress, step=str(step)))
 
     def done(doing: str) -> None:
         if watch is not None:
@@ -85,8 +85,7 @@ def run_steps(
         if not ready:
             raise ValueError(f"steps need what is not there: {', '.join(map(str, waiting))}")
         together = [s for s in ready if not s.spreads] or ready[:1]
-        own = executor if together[0].spreads else None
-        work = _StepWork(experiment, own)
+        work = _StepWork(experiment, executor if together[0].spreads else None)
         watched = under_way if watch is not None else None
         for step, result in executor.map(work, together, progress=watched):
             results[step.key] = result

@@ -54,48 +54,36 @@ def trained_once(
     default those of the training part.
     """
     from ..models.architectures import architectures
+    from ..models.training import SNAPSHOTS, clear, train
 
     check_own(folder, MODEL)
-    train = parts.train
-    source = data or {"name": train.name, "fingerprint": train.fingerprint()}
+    source = data or {"name": parts.train.name, "fingerprint": parts.train.fingerprint()}
     if (folder / RECORD).exists():
         return _kept(folder, source)
     with sole_writer(folder, MODEL):
-        return _trained(architectures.make(architecture), parts, folder, source, training, watch)
-
-
-def _trained(
-    architecture: Architecture,
-    parts: Splits,
-    folder: Path,
-    data: Mapping[str, Any],
-    training: Training | None,
-    watch: Watcher,
-) -> TrainedModel:
-    from ..models.training import SNAPSHOTS, clear, train
-
-    settings, checkpoint = training or architecture.training, folder / "checkpoint"
-    trained = train(
-        architecture,
-        parts.train,
-        parts.validation,
-        training=settings,
-        checkpoint=checkpoint,
-        watch=watch,
-    )
-    answers = probabilities(trained.model, [e.input for e in parts.test])
-    record = {
-        "training": asdict(settings),
-        "data": dict(data),
-        "history": [asdict(e) for e in trained.history],
-        "best": trained.best.number,
-        "test": classification([e.label for e in parts.test], answers.argmax(axis=1).tolist()),
-    }
-    if trained.snapshots:
-        record["snapshots"] = [path.name for _, path in trained.snapshots]
-        shutil.copytree(checkpoint / SNAPSHOTS, folder / SNAPSHOTS, dirs_exist_ok=True)
-    save_model(trained.model, architecture, folder, record=record)
-    clear(checkpoint)
+        made = architectures.make(architecture)
+        settings, checkpoint = training or made.training, folder / "checkpoint"
+        trained = train(
+            made,
+            parts.train,
+            parts.validation,
+            training=settings,
+            checkpoint=checkpoint,
+            watch=watch,
+        )
+        answers = probabilities(trained.model, [e.input for e in parts.test])
+        record = {
+            "training": asdict(settings),
+            "data": dict(source),
+            "history": [asdict(e) for e in trained.history],
+            "best": trained.best.number,
+            "test": classification([e.label for e in parts.test], answers.argmax(axis=1).tolist()),
+        }
+        if trained.snapshots:
+            record["snapshots"] = [path.name for _, path in trained.snapshots]
+            shutil.copytree(checkpoint / SNAPSHOTS, folder / SNAPSHOTS, dirs_exist_ok=True)
+        save_model(trained.model, made, folder, record=record)
+        clear(checkpoint)
     return TrainedModel(trained.model, record, fresh=True)
 
 

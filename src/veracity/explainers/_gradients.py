@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, cast
 
-import numpy as np
-
 from ..core.attributions import Attribution
 from ..core.classifiers import Classifier, Differentiable
 from ..core.explainers import Explainer
 from ..core.inputs import ANY_KIND, FloatArray, Input
 from ..engine.gradients import Output, PathGradient, path_gradients
+from ._batch import Inputs, Rngs, Targets
 
 
 class GradientExplainer(Explainer):
@@ -25,25 +24,16 @@ class GradientExplainer(Explainer):
 
     def pieces(self, path: PathGradient) -> FloatArray:
         """Embedding times gradient, summed over dimensions. → (pieces,)"""
-        found: FloatArray = (path.values * path.gradient).sum(axis=1)
-        return found
+        return cast(FloatArray, (path.values * path.gradient).sum(axis=1))
 
     def gradients(
-        self,
-        model: Differentiable,
-        inputs: Sequence[Input],
-        targets: Sequence[int],
-        rngs: Sequence[np.random.Generator],
+        self, model: Differentiable, inputs: Inputs, targets: Targets, rngs: Rngs
     ) -> list[PathGradient]:
         """The gradients at the inputs themselves."""
         return path_gradients(model, inputs, targets, output=self.output)
 
     def explain(
-        self,
-        model: Classifier,
-        inputs: Sequence[Input],
-        targets: Sequence[int],
-        rngs: Sequence[np.random.Generator],
+        self, model: Classifier, inputs: Inputs, targets: Targets, rngs: Rngs
     ) -> list[Attribution[Input]]:
         paths = self.gradients(cast(Differentiable, model), inputs, targets, rngs)
         found = [self.attribution(*row) for row in zip(inputs, targets, paths, strict=True)]

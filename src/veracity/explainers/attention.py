@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, cast
-
-import numpy as np
 
 from ..core.attributions import Attribution
 from ..core.classifiers import Attentive, Classifier
 from ..core.explainers import Explainer
 from ..core.inputs import FloatArray, Input, Text
 from ..engine.call_counter import add_calls
+from ._batch import Inputs, Rngs, Targets
 
 
 @dataclass(frozen=True)
@@ -55,11 +54,7 @@ class Attention(Explainer):
         return None if self._way in ways else f"attention by {self._way}, not by {', '.join(ways)}"
 
     def explain(
-        self,
-        model: Classifier,
-        inputs: Sequence[Input],
-        targets: Sequence[int],
-        rngs: Sequence[np.random.Generator],
+        self, model: Classifier, inputs: Inputs, targets: Targets, rngs: Rngs
     ) -> list[Attribution[Input]]:
         weights = cast(Attentive, model).attention(inputs, self._way)
         add_calls(len(inputs))

@@ -17,6 +17,7 @@ from ..core.explainers import Explainer
 from ..core.inputs import BoolArray, FloatArray, Input, IntArray
 from ..data.splits import split
 from ..engine.hits import Hits, filter_hits
+from ._batch import Inputs, Rngs, Targets
 
 LEAF = -1
 DECIMALS = 5
@@ -116,8 +117,7 @@ class Forest:
     def predictions(self, values: FloatArray) -> IntArray:
         """The label whose tree is surest. (texts, filters) → (texts,)"""
         chances = np.array([tree.chances(values) for tree in self.trees])
-        found: IntArray = chances.argmax(axis=0)
-        return found
+        return cast(IntArray, chances.argmax(axis=0))
 
     def notes(self, label: int) -> dict[str, float]:
         """How faithful the forest is, and how large the tree that speaks for a label."""
@@ -171,11 +171,7 @@ class DecisionTree(Explainer):
         return made
 
     def explain(
-        self,
-        model: Classifier,
-        inputs: Sequence[Input],
-        targets: Sequence[int],
-        rngs: Sequence[np.random.Generator],
+        self, model: Classifier, inputs: Inputs, targets: Targets, rngs: Rngs
     ) -> list[Attribution[Input]]:
         if self.forest is None:
             raise PluginError(f"{self.spec} learns from training data: call fitted(model, train)")
@@ -198,17 +194,13 @@ class DecisionTree(Explainer):
 class _Answers:
     values: FloatArray  # (texts, filters)
     logits: FloatArray  # (texts, labels)
-
-    @property
-    def labels(self) -> IntArray:
-        found: IntArray = self.logits.argmax(axis=1)
-        return found
+    labels: IntArray  # (texts,) the model's answers
 
 
-def _answers(model: Convolutional, inputs: Sequence[Input]) -> _Answers:
+def _answers(model: Convolutional, inputs: Inputs) -> _Answers:
     hits = filter_hits(model, inputs)
-    values = rounded(np.array([h.values for h in hits]))
-    return _Answers(values, np.array([h.logits for h in hits]))
+    logits = np.array([h.logits for h in hits])
+    return _Answers(rounded(np.array([h.values for h in hits])), logits, logits.argmax(axis=1))
 
 
 def rounded(values: FloatArray) -> FloatArray:

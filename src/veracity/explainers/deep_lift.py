@@ -6,12 +6,11 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from ..core.attributions import Attribution
 from ..core.classifiers import Differentiable
 from ..core.inputs import Input
 from ..engine.gradients import PathGradient
+from ._batch import Inputs, Rngs, Targets
 from ._gradients import GradientExplainer
 
 WIDE_GAP = 1e-3
@@ -22,11 +21,7 @@ class DeepLift(GradientExplainer):
     """Each word's share of the logit's difference from zero embeddings, by the rescale rule."""
 
     def gradients(
-        self,
-        model: Differentiable,
-        inputs: Sequence[Input],
-        targets: Sequence[int],
-        rngs: Sequence[np.random.Generator],
+        self, model: Differentiable, inputs: Inputs, targets: Targets, rngs: Rngs
     ) -> list[PathGradient]:
         # here and not above: it is built on torch, which lists of methods do not need
         from ..engine.differences import contributions

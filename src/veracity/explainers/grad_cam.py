@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, cast
 
@@ -15,6 +14,7 @@ from ..core.inputs import ANY_KIND, FloatArray, Input
 from ..core.plugins import Profiles
 from ..engine.gradients import path_gradients
 from ..engine.hits import MapGradient, map_gradients
+from ._batch import Inputs, Rngs, Targets
 
 
 @dataclass(frozen=True)
@@ -31,32 +31,20 @@ class GradCam(Explainer):
     a mean over positions, in the embeddings."""
 
     def explain(
-        self,
-        model: Classifier,
-        inputs: Sequence[Input],
-        targets: Sequence[int],
-        rngs: Sequence[np.random.Generator],
+        self, model: Classifier, inputs: Inputs, targets: Targets, rngs: Rngs
     ) -> list[Attribution[Input]]:
-        able = cast(Convolutional, model)
-        scores = (
-            self._at_words(able, inputs, targets)
-            if self.at == "embedding"
-            else self._at_maps(able, inputs, targets)
-        )
+        taken = self._at_words if self.at == "embedding" else self._at_maps
+        scores = taken(cast(Convolutional, model), inputs, targets)
         return [Attribution(*row) for row in zip(inputs, targets, scores, strict=True)]
 
-    def _at_maps(
-        self, model: Convolutional, inputs: Sequence[Input], targets: Sequence[int]
-    ) -> list[FloatArray]:
+    def _at_maps(self, model: Convolutional, inputs: Inputs, targets: Targets) -> list[FloatArray]:
         found = map_gradients(model, inputs, targets)
         return [
             np.mean([on_features(one, text.n_features) for one in maps], axis=0)
             for text, maps in zip(inputs, found, strict=True)
         ]
 
-    def _at_words(
-        self, model: Convolutional, inputs: Sequence[Input], targets: Sequence[int]
-    ) -> list[FloatArray]:
+    def _at_words(self, model: Convolutional, inputs: Inputs, targets: Targets) -> list[FloatArray]:
         return [
             np.maximum(path.alignment.to_words((path.values * path.gradient).sum(axis=1)), 0.0)
             for path in path_gradients(model, inputs, targets)

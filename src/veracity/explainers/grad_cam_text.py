@@ -14,6 +14,7 @@ from ..core.explainers import Explainer
 from ..core.inputs import FloatArray, Input
 from ..core.plugins import Profiles
 from ..engine.hits import Hits, filter_hits
+from ._batch import Inputs, Rngs, Targets
 
 
 @dataclass(frozen=True)
@@ -31,11 +32,7 @@ class GradCamText(Explainer):
     """Whether each kind of effect is scaled to 0 … 1 over the text."""
 
     def explain(
-        self,
-        model: Classifier,
-        inputs: Sequence[Input],
-        targets: Sequence[int],
-        rngs: Sequence[np.random.Generator],
+        self, model: Classifier, inputs: Inputs, targets: Targets, rngs: Rngs
     ) -> list[Attribution[Input]]:
         found = filter_hits(cast(Convolutional, model), inputs, targets)
         return [

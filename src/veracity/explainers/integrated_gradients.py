@@ -14,6 +14,7 @@ from ..core.classifiers import Differentiable
 from ..core.inputs import Alignment, FloatArray, Input
 from ..core.plugins import Profiles
 from ..engine.gradients import Output, PathGradient, path_gradients
+from ._batch import Inputs, Rngs, Targets
 from ._gradients import GradientExplainer
 
 WIDE_GAP = 0.05
@@ -57,11 +58,7 @@ class IntegratedGradients(GradientExplainer):
             raise ValueError(f"expected a gap above 0, got {self.gap}")
 
     def gradients(
-        self,
-        model: Differentiable,
-        inputs: Sequence[Input],
-        targets: Sequence[int],
-        rngs: Sequence[np.random.Generator],
+        self, model: Differentiable, inputs: Inputs, targets: Targets, rngs: Rngs
     ) -> list[PathGradient]:
         if self.gap is not None:
             return self._where_needed(model, inputs, targets, self.gap)
@@ -79,7 +76,7 @@ class IntegratedGradients(GradientExplainer):
         return Attribution(one, target, scores, base_value=start, output_value=end, notes=notes)
 
     def _where_needed(
-        self, model: Differentiable, inputs: Sequence[Input], targets: Sequence[int], gap: float
+        self, model: Differentiable, inputs: Inputs, targets: Targets, gap: float
     ) -> list[PathGradient]:
         """Each input has as many points as its own gap demands (Clenshaw & Curtis)."""
         found: dict[int, PathGradient] = {}

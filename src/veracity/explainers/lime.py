@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from ..engine.surrogates import (
     question_plan,
     subsets_up_to,
 )
+from ._batch import Inputs, Rngs, Targets
 
 Kernel = Literal["root", "paper"]
 Draw = Literal["number", "coin"]
@@ -102,11 +103,7 @@ class Lime(Explainer):
         return subsets_up_to(n_units, most)
 
     def explain(
-        self,
-        model: Classifier,
-        inputs: Sequence[Input],
-        targets: Sequence[int],
-        rngs: Sequence[np.random.Generator],
+        self, model: Classifier, inputs: Inputs, targets: Targets, rngs: Rngs
     ) -> list[Attribution[Input]]:
         how = self.hiding or (Hiding.DELETE if self.bow else Hiding.MASK)
         owners = [t.groups("types" if self.bow else "positions") for t in inputs]
@@ -142,7 +139,7 @@ class Lime(Explainer):
         return self.bow and one.units() is None
 
     def _drawn(
-        self, counts: Sequence[int], rngs: Sequence[np.random.Generator], ask: Ask
+        self, counts: Sequence[int], rngs: Rngs, ask: Ask
     ) -> list[tuple[LocalFit, float, int]]:
         """The model answers for every sample; sampling may stop when the top words settle."""
         z = [
@@ -173,10 +170,9 @@ class Lime(Explainer):
         return fits
 
     def _guessed(
-        self, counts: Sequence[int], rngs: Sequence[np.random.Generator], ask: Ask
+        self, counts: Sequence[int], rngs: Rngs, ask: Ask
     ) -> list[tuple[LocalFit, float, int]]:
         """The model answers some questions, from which the answers to all samples follow."""
-        assert self.questions is not None
         plans = [self._plan(n, rng) for n, rng in zip(counts, rngs, strict=True)]
         found = []
         for n, rng, shown, v in zip(
@@ -244,8 +240,7 @@ def kernel_weights(z: BoolArray, kernel: Kernel = "root", width: float = 25.0) -
     shares = z.mean(axis=1)
     distances = 100 * (1 - np.sqrt(shares))  # the cosine of a 0/1 vector with all ones
     exponent = -(distances**2) / width**2
-    weights: FloatArray = np.exp(exponent / 2 if kernel == "root" else exponent)
-    return weights
+    return cast(FloatArray, np.exp(exponent / 2 if kernel == "root" else exponent))
 
 
 def local_fit(
@@ -281,8 +276,7 @@ def covariance(
     gram = centred.T @ (centred * weights[:, None]) + alpha * np.eye(x.shape[1])
     inverse = np.linalg.pinv(gram, hermitian=True)
     moved = centred * (weights * left_over)[:, None]
-    found: FloatArray = inverse @ (moved.T @ moved) @ inverse
-    return found
+    return cast(FloatArray, inverse @ (moved.T @ moved) @ inverse)
 
 
 def top_stability(coefficients: FloatArray, spread: FloatArray, rng: np.random.Generator) -> float:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
-
-import numpy as np
 
 from ..core.attributions import Attribution
 from ..core.classifiers import Differentiable
 from ..core.inputs import Input
 from ..engine.gradients import PathGradient
+from ._batch import Inputs, Rngs, Targets
 from ._gradients import GradientExplainer
 
 
@@ -36,11 +34,7 @@ class Lrp(GradientExplainer):
             )
 
     def gradients(
-        self,
-        model: Differentiable,
-        inputs: Sequence[Input],
-        targets: Sequence[int],
-        rngs: Sequence[np.random.Generator],
+        self, model: Differentiable, inputs: Inputs, targets: Targets, rngs: Rngs
     ) -> list[PathGradient]:
         # here and not above: it is built on torch, which lists of methods do not need
         from ..engine.relevance import LayerRule, relevances

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -13,6 +12,7 @@ from ..core.classifiers import Classifier
 from ..core.explainers import Explainer
 from ..core.inputs import ANY_KIND, Hiding, Input, IntArray
 from ..engine.inference import LazyMasks, Output, masked_probabilities, value
+from ._batch import Inputs, Rngs, Targets
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,7 @@ class Occlusion(Explainer):
         return n_units + 1
 
     def explain(
-        self,
-        model: Classifier,
-        inputs: Sequence[Input],
-        targets: Sequence[int],
-        rngs: Sequence[np.random.Generator],
+        self, model: Classifier, inputs: Inputs, targets: Targets, rngs: Rngs
     ) -> list[Attribution[Input]]:
         groups = [t.groups(self.by) for t in inputs]
         found = []

@@ -12,6 +12,7 @@ from ..core.attributions import WIDTHS, Attribution, Fragment, Kind, Unit, spans
 from ..core.classifiers import Classifier
 from ..core.explainers import Explainer
 from ..core.inputs import ANY_KIND, Input, Span
+from ._batch import Inputs, Rngs, Targets
 
 
 @dataclass(frozen=True)
@@ -35,11 +36,7 @@ class RandomScores(Explainer):
         return 0
 
     def explain(
-        self,
-        model: Classifier,
-        inputs: Sequence[Input],
-        targets: Sequence[int],
-        rngs: Sequence[np.random.Generator],
+        self, model: Classifier, inputs: Inputs, targets: Targets, rngs: Rngs
     ) -> list[Attribution[Input]]:
         draw = self._words if self.unit == "word" else self._ngrams
         return [

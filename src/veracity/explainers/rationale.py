@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
@@ -13,6 +12,7 @@ from ..core.classifiers import Classifier, Selective
 from ..core.explainers import Explainer
 from ..core.inputs import Input
 from ..engine.call_counter import add_calls
+from ._batch import Inputs, Rngs, Targets
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,7 @@ class Rationale(Explainer):
     """Whether a word scores 1 or 0; otherwise, how far its gate is open."""
 
     def explain(
-        self,
-        model: Classifier,
-        inputs: Sequence[Input],
-        targets: Sequence[int],
-        rngs: Sequence[np.random.Generator],
+        self, model: Classifier, inputs: Inputs, targets: Targets, rngs: Rngs
     ) -> list[Attribution[Input]]:
         gates = cast(Selective, model).rationale(inputs)
         add_calls(len(inputs))

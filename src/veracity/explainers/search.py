@@ -13,6 +13,7 @@ from ..core.classifiers import Classifier
 from ..core.explainers import Explainer
 from ..core.inputs import ANY_KIND, BoolArray, FloatArray, Hiding, Input, IntArray
 from ..engine.inference import LazyMasks, Masks, masked_probabilities
+from ._batch import Inputs, Rngs, Targets
 
 Asking = Generator[Masks, FloatArray, IntArray]
 """Yields masks of words shown (masks, words), is sent the explained label's probabilities (masks,),
@@ -54,11 +55,7 @@ class Search(Explainer):
         return min(self.questions, self.beam * n_units * n_units) + self.beam * n_units
 
     def explain(
-        self,
-        model: Classifier,
-        inputs: Sequence[Input],
-        targets: Sequence[int],
-        rngs: Sequence[np.random.Generator],
+        self, model: Classifier, inputs: Inputs, targets: Targets, rngs: Rngs
     ) -> list[Attribution[Input]]:
         searches = [
             best_order(n) if n <= self.exact else self._beam(n)
@@ -89,12 +86,8 @@ class Search(Explainer):
         while len(states[0]) < n and asked < self.questions:
             # two ways to one set of words are one: the one that hurt more on the way
             found: dict[frozenset[int], tuple[float, float, tuple[int, ...]]] = {}
-            ways, sums = [], []
-            for state, total in zip(states, totals, strict=True):
-                for word in range(n):
-                    if word not in state:
-                        ways.append((*state, word))
-                        sums.append(total)
+            ways = [(*state, word) for state in states for word in range(n) if word not in state]
+            sums = np.repeat(totals, n - len(states[0])).tolist()
             answers = yield without(ways, n)
             asked += len(ways)
             for way, p, total in zip(ways, answers.tolist(), sums, strict=True):

@@ -42,6 +42,7 @@ from ..engine.surrogates import (
     question_plan,
     subsets_up_to,
 )
+from ._batch import Inputs, Rngs, Targets
 
 EXACT_UP_TO = 12
 
@@ -75,7 +76,9 @@ class Shap(Explainer):
     draws: ClassVar[bool] = True
     quick: ClassVar[Mapping[str, Any]] = {"samples": 128}
     question_settings: ClassVar[tuple[str, ...]] = ("samples",)
-    suited: ClassVar[Mapping[str, Mapping[str, Any]]] = {"image": {"samples": 200, "absolute": True}}
+    suited: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "image": {"samples": 200, "absolute": True}
+    }
 
     samples: int = USUAL_QUESTIONS
     """Questions to the model per text; short texts need fewer."""
@@ -150,11 +153,7 @@ class Shap(Explainer):
         return self if self.form == "exact" else super().with_questions(questions)
 
     def explain(
-        self,
-        model: Classifier,
-        inputs: Sequence[Input],
-        targets: Sequence[int],
-        rngs: Sequence[np.random.Generator],
+        self, model: Classifier, inputs: Inputs, targets: Targets, rngs: Rngs
     ) -> list[Attribution[Input]]:
         if self._by_gradients:
             return self._expected(cast(Differentiable, model), inputs, targets, rngs)
@@ -215,9 +214,7 @@ class Shap(Explainer):
                 stacklevel=2,
             )
 
-    def _ask(
-        self, model: Classifier, inputs: Sequence[Input], shown: Sequence[Masks]
-    ) -> list[FloatArray]:
+    def _ask(self, model: Classifier, inputs: Inputs, shown: Sequence[Masks]) -> list[FloatArray]:
         if not self.background:
             return masked_probabilities(model, inputs, shown, self.hiding)
         found = []
@@ -346,8 +343,7 @@ class Regression(SamplingPlan):
         counts = np.bincount(smaller, minlength=n)
         masses = np.array([kernel_mass(n, s) if counts[s] else 0.0 for s in range(n // 2 + 1)])
         weights = masses[smaller] / counts[smaller]
-        found: FloatArray = weights * (self.mass_drawn / max(weights.sum(), 1e-300))
-        return found
+        return cast(FloatArray, weights * (self.mass_drawn / max(weights.sum(), 1e-300)))
 
 
 class Orderings(SamplingPlan):

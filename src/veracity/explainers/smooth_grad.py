@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
-
-import numpy as np
 
 from ..core.attributions import Attribution
 from ..core.classifiers import Differentiable
 from ..core.inputs import FloatArray, Input
 from ..engine.gradients import Norm, Output, PathGradient, noisy_gradients, sizes
+from ._batch import Inputs, Rngs, Targets
 from ._gradients import GradientExplainer
 
 
@@ -49,11 +48,7 @@ class SmoothGrad(GradientExplainer):
         return self.samples
 
     def gradients(
-        self,
-        model: Differentiable,
-        inputs: Sequence[Input],
-        targets: Sequence[int],
-        rngs: Sequence[np.random.Generator],
+        self, model: Differentiable, inputs: Inputs, targets: Targets, rngs: Rngs
     ) -> list[PathGradient]:
         return noisy_gradients(
             model,

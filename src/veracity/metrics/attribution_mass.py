@@ -55,10 +55,8 @@ class AttributionMass(TruthMetric):
     def summary(self, rows: Sequence[Row]) -> Row:
         """Means, the pooled word share, and how many maps were all zero."""
         found = means(rows)
-        words = sum(row.get("words", 0) for row in rows)
-        found["pooled_share"] = (
-            sum(row.get("known", 0) for row in rows) / words if words else float("nan")
-        )
+        known, words = (sum(row.get(name, 0) for row in rows) for name in ("known", "words"))
+        found["pooled_share"] = known / words if words else float("nan")
         found["all_zero"] = float(sum(np.isnan(row["mass"]) for row in rows if "mass" in row))
         return found
 

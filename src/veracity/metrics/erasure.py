@@ -39,10 +39,7 @@ class Erasure(HidingMetric):
             bounds=(-1, 1),
         ),
         "compactness": Quantity(
-            "fall of the probability without the top words",
-            "higher",
-            bounds=(-1, 1),
-            searched=True,
+            "fall of the probability without the top words", "higher", bounds=(-1, 1), searched=True
         ),
         "sufficiency": Quantity(
             "fall of the probability with the top words alone", "lower", bounds=(-1, 1)

@@ -44,7 +44,6 @@ class FeatureOverlap(TruthMetric):
             raise ValueError(f"expected a ratio above 0 and up to 1, got {self.ratio}")
 
     def row(self, case: Case, masks: Sequence[BoolArray]) -> Row:
-        scores = case.attribution.scores
         chosen = case.attribution.top(
             count_from_ratio(self.ratio, case.attribution.input.n_units), self.by
         )

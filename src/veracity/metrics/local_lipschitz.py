@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 
@@ -56,12 +56,12 @@ class LocalLipschitz(Metric):
             return dict.fromkeys(self.quantities, float("nan"))
         embedded = model.embed([text])
         pieces = embedded.values[embedded.feature].detach().cpu().double().numpy()
-        radius = self.radius * (float(_lengths(pieces).mean()) if self.relative else 1.0)
+        scale = float(np.linalg.norm(pieces, axis=1).mean()) if self.relative else 1.0
         rng = generator(self.seed, "nearby", case.example.id)
         answer = int(np.argmax(case.probabilities))
         seen = []
         for _ in range(self.points):
-            by = in_ball(pieces.shape, radius, rng)
+            by = in_ball(pieces.shape, self.radius * scale, rng)
             with model.shifted(text, by):
                 if int(np.argmax(probabilities(model, [text])[0])) == answer:
                     seen.append((case.explain_again().scores, float(np.linalg.norm(by))))
@@ -96,13 +96,7 @@ def in_ball(shape: tuple[int, ...], radius: float, rng: np.random.Generator) -> 
     """A point drawn evenly from a ball, the array read as one vector."""
     direction = rng.standard_normal(shape)
     length = radius * rng.random() ** (1 / direction.size)
-    found: FloatArray = direction * (length / np.linalg.norm(direction))
-    return found
-
-
-def _lengths(rows: FloatArray) -> FloatArray:
-    found: FloatArray = np.linalg.norm(rows, axis=1)
-    return found
+    return cast(FloatArray, direction * (length / np.linalg.norm(direction)))
 
 
 def _distance(one: FloatArray, other: FloatArray) -> float:

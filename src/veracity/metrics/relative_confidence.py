@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from ..core.inputs import ANY_KIND, BoolArray, Hiding
+from ..core.inputs import ANY_KIND, BoolArray, FloatArray, Hiding
 from ..core.metrics import Case, Quantity, Row, TruthMetric, means
 from ..core.truths import PSEUDO
 from ..engine.inference import masked_probabilities
@@ -45,25 +45,22 @@ class RelativeConfidence(TruthMetric):
     def score(self, cases: Sequence[Case]) -> list[Row]:
         """Only documents that the model gets right are asked about."""
         blank = dict.fromkeys((*self.quantities, "words", "taken"), float("nan"))
-        rows: list[Row] = [blank if self._known(case) is not None else {} for case in cases]
-        right = [
-            (i, case, known)
-            for i, case in enumerate(cases)
-            if (known := self._known(case)) is not None and len(known) and case.right
-        ]
-        asked = [(i, case, known) for i, case, known in right if known.any()]
-        answers = (
-            masked_probabilities(
-                cases[0].model,
-                [case.example.input for _, case, _ in asked],
-                [~known[None] for _, _, known in asked],
-                self.hiding,
-            )
-            if asked
-            else []
-        )
-        without = {i: row[0] for (i, _, _), row in zip(asked, answers, strict=True)}
-        for i, case, known in right:
+        marked = [self._known(case) for case in cases]
+        rows: list[Row] = [{} if known is None else blank for known in marked]
+        right = {
+            i: known
+            for i, known in enumerate(marked)
+            if known is not None and len(known) and cases[i].right
+        }
+        asked = [i for i, known in right.items() if known.any()]
+        without: dict[int, FloatArray] = {}
+        if asked:
+            inputs = [cases[i].example.input for i in asked]
+            shown = [~right[i][None] for i in asked]
+            answers = masked_probabilities(cases[0].model, inputs, shown, self.hiding)
+            without = {i: row[0] for i, row in zip(asked, answers, strict=True)}
+        for i, known in right.items():
+            case = cases[i]
             label = case.example.label
             before = float(case.probabilities[label])
             after = float(without[i][label]) if i in without else before

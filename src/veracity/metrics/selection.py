@@ -48,13 +48,10 @@ class Selection(TruthMetric):
         none = np.zeros_like(known)
         decoys = np.logical_or.reduce([none, *case.example.truths.get(DECOY, ())])
         scores = case.attribution.scores
-        chosen = (
-            case.attribution.top(
-                count_from_ratio(self.ratio, case.attribution.input.n_units), self.by
-            )
-            if self.ratio
-            else scores > 0
-        )
+        chosen = scores > 0
+        if self.ratio:
+            k = count_from_ratio(self.ratio, case.attribution.input.n_units)
+            chosen = case.attribution.top(k, self.by)
         precision, recall, _ = overlap(chosen, known)
         n = float(chosen.sum())
         return {

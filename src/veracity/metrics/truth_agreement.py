@@ -79,11 +79,9 @@ class TruthAgreement(TruthMetric):
         if self.binary == "threshold":
             largest = scores.max()
             return np.asarray((scores > 0) & (scores >= self.threshold * largest * (1 - 1e-9)))
-        k = (
-            int(known.sum())
-            if self.binary == "oracle_k"
-            else count_from_ratio(self.ratio, len(scores))
-        )
+        k = count_from_ratio(self.ratio, len(scores))
+        if self.binary == "oracle_k":
+            k = int(known.sum())
         chosen = np.zeros(len(scores), dtype=np.bool_)
         chosen[ranking(scores)[:k]] = True
         return chosen

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
-from ..core.classifiers import Differentiable
 from ..core.errors import DataError
 from ..core.examples import Dataset
 from ..core.inputs import Text
@@ -16,14 +15,6 @@ from ..core.plugins import Plugin
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
-
-
-class Trainable(Differentiable, Protocol):
-    """A differentiable model that can be trained, saved and identified."""
-
-    def save(self, folder: Path) -> None: ...
-
-    def identity(self) -> str: ...
 
 
 @runtime_checkable

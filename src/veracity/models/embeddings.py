@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import itertools
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -124,10 +123,8 @@ def _from_text(path: Path, words: set[str]) -> Iterator[tuple[str, FloatArray]]:
     opened = gzip.open if path.suffix == ".gz" else open
     size: int | None = None
     with opened(path, "rt", encoding="utf-8", errors="replace") as file:
-        for number in itertools.count(1):
-            line = file.readline(LINE.value + 1)
-            if not line:
-                break
+        lines = iter(lambda: file.readline(LINE.value + 1), "")
+        for number, line in enumerate(lines, start=1):
             LINE.check(len(line), f"{path}, line {number}")
             word, *rest = line.rstrip().split(" ")
             if number == 1 and len(rest) == 1:

@@ -247,15 +247,10 @@ def check_size(model: Any, found: Shapes, folder: Path) -> None:
 
 def unknown_share(tokenizer: Any, texts: Sequence[Text]) -> float:
     """How many of the pieces of some texts a tokeniser has no entry for."""
-    ids = [i for text in texts for i in _pieces(tokenizer, text)]
+    settings = {"truncation": True, "max_length": piece_limit(tokenizer)}
+    found = [tokenizer(text.text, add_special_tokens=False, **settings) for text in texts]
+    ids = [i for one in found for i in one["input_ids"]]
     return ids.count(tokenizer.unk_token_id) / max(1, len(ids))
-
-
-def _pieces(tokenizer: Any, text: Text) -> list[int]:
-    found = tokenizer(
-        text.text, add_special_tokens=False, truncation=True, max_length=piece_limit(tokenizer)
-    )
-    return list(found["input_ids"])
 
 
 def piece_limit(tokenizer: Any) -> int:

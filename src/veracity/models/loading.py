@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from inspect import getattr_static
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 from ..core.classifiers import Classifier
@@ -101,8 +101,7 @@ def _from_folder(folder: Path, labels: Sequence[str] | None, label: str | None) 
             )
         found = architectures.make(content["architecture"]).load(folder, labels or names)
         found.record = content
-        loaded: Classifier = found
-        return loaded
+        return cast(Classifier, found)
     if (folder / "config.json").exists():
         if _reads_images(folder):
             from .transformers_pictures import load_image_transformer
@@ -142,8 +141,7 @@ def read_record(folder: Path) -> dict[str, Any]:
                 "history?": [dict],
             },
         )
-    found: dict[str, Any] = content
-    return found
+    return cast(dict[str, Any], content)
 
 
 def check_labels(names: Any) -> None:

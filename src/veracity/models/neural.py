@@ -6,10 +6,10 @@ import contextlib
 import hashlib
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self, cast
 
 import numpy as np
 import torch
@@ -22,24 +22,27 @@ from ..core.examples import Dataset
 from ..core.files import write_json
 from ..core.inputs import Alignment, BoolArray, FloatArray, Hiding, IntArray, Text
 from ..engine.batches import by_length
-from ..engine.cache import cached_answers, caching
+from ..engine.cache import caching
 from ..engine.gradients import evaluating
 from .architecture import Architecture
 from .embeddings import embedding_table, mean_norm
 from .moving import MovedEmbedding
+from .rows import RowClassifier
 from .vocabulary import PAD_ID, UNKNOWN_ID, Vocabulary
 from .weights import Shapes, check_shapes, load_weights, shapes_in
 from .windows import Filters
+
+if TYPE_CHECKING:
+    from .architectures.text_cnn import ConvolutionNetwork
 
 WORTH_A_SHORT_CUT = 64
 """Fewer maskings of a text are read faster together with those of other texts."""
 
 
-class NeuralText(nn.Module):
+class NeuralText(RowClassifier):
     """Words, their embeddings, a network, and what it can be asked."""
 
-    batch_dependent: ClassVar[bool] = True
-    """In batches of another shape, sums of 32-bit numbers have other last digits."""
+    pad: int = PAD_ID
 
     def __init__(
         self,
@@ -58,27 +61,19 @@ class NeuralText(nn.Module):
         )
         self.embedding.weight.requires_grad_(architecture.tuned)
         self.network = network
-        self.moved_text: Text | None = None
 
     @property
     def name(self) -> str:
         """What a run calls this model when nobody names it."""
         return self.architecture.plugin_name()
 
-    @property
-    def device(self) -> torch.device:
-        found: torch.device = self.embedding.weight.device
-        return found
-
     def forward(self, ids: Tensor, present: Tensor) -> Tensor:
-        logits: Tensor = self.network(self.embedding(ids), present)
-        return logits
+        return cast(Tensor, self.network(self.embedding(ids), present))
 
     # ---- Classifier, Maskable ---------------------------------------------------------------
 
-    def probabilities(self, inputs: Sequence[Text]) -> FloatArray:
-        """Answers in batches of like length."""
-        return self._answers([self._ids(t) for t in inputs])
+    def row_logits(self, rows: Sequence[IntArray]) -> Tensor:
+        return cast(Tensor, self(*self._padded(rows)))
 
     def masked_probabilities(
         self, inputs: Sequence[Text], shown: Sequence[BoolArray], how: Hiding
@@ -130,29 +125,6 @@ class NeuralText(nn.Module):
                 found[~empty] = torch.softmax(logits.double(), dim=-1).cpu().numpy()
         return found
 
-    def _answers(self, given: Sequence[IntArray]) -> FloatArray:
-        def ask(places: list[int]) -> FloatArray:
-            rows = [given[i] for i in places]
-            found = np.zeros((len(rows), len(self.labels)))
-            with torch.inference_mode(), evaluating(self):
-                for batch in by_length([self.rows_read(len(row)) for row in rows]):
-                    ids, present = self._padded([rows[i] for i in batch])
-                    found[batch] = torch.softmax(self(ids, present).double(), dim=-1).cpu().numpy()
-            return found
-
-        return cached_answers(self, [row.tobytes() for row in given], ask, len(self.labels))
-
-    def rows_read(self, n_words: int) -> int:
-        """How many rows a text takes in the network: what bounds a batch."""
-        return n_words
-
-    def _padded(self, rows: Sequence[IntArray]) -> tuple[Tensor, Tensor]:
-        lengths = np.array([len(row) for row in rows])
-        ids = np.full((len(rows), int(lengths.max())), PAD_ID, dtype=np.int64)
-        present = np.arange(ids.shape[1]) < lengths[:, None]
-        ids[present] = np.concatenate(rows)
-        return torch.from_numpy(ids).to(self.device), torch.from_numpy(present).to(self.device)
-
     # ---- Differentiable ---------------------------------------------------------------------
 
     def read(self, inputs: Sequence[Text]) -> tuple[Tensor, Tensor]:
@@ -174,8 +146,19 @@ class NeuralText(nn.Module):
         return Embedded(self.embedding(ids), present, feature, alignments)
 
     def logits(self, embedded: Embedded) -> Tensor:
-        logits: Tensor = self.network(embedded.values, embedded.present)
-        return logits
+        return cast(Tensor, self.network(embedded.values, embedded.present))
+
+    def per_word(
+        self, inputs: Sequence[Text], read: Callable[[Embedded], Tensor]
+    ) -> list[FloatArray]:
+        """What is read of each word of a batch, without padding. read → (batch, words)"""
+        found: list[FloatArray] = [np.zeros(0)] * len(inputs)
+        with torch.inference_mode(), evaluating(self):
+            for batch in by_length([t.n_features for t in inputs]):
+                numbers = read(self.embed([inputs[i] for i in batch])).double().cpu().numpy()
+                for i, row in zip(batch, numbers, strict=True):
+                    found[i] = row[: inputs[i].n_features]
+        return found
 
     @contextlib.contextmanager
     def shifted(self, text: Text, by: FloatArray) -> Iterator[None]:
@@ -230,14 +213,7 @@ class AttentiveText(NeuralText):
     def attention(self, inputs: Sequence[Text], way: str | None = None) -> list[FloatArray]:
         """The weights of each text's words (definitions 3.12)."""
         chosen = attention_way(self, way)
-        found: list[FloatArray] = [np.zeros(0)] * len(inputs)
-        with torch.inference_mode(), evaluating(self):
-            for batch in by_length([t.n_features for t in inputs]):
-                embedded = self.embed([inputs[i] for i in batch])
-                weights = self.weights(embedded, chosen)
-                for i, row in zip(batch, weights.double().cpu().numpy(), strict=True):
-                    found[i] = row[: inputs[i].n_features]
-        return found
+        return self.per_word(inputs, lambda embedded: self.weights(embedded, chosen))
 
     def weights(self, embedded: Embedded, way: str) -> Tensor:
         """What the network gives each word, 0 at padding. → (batch, words)"""
@@ -248,13 +224,12 @@ class AttentiveText(NeuralText):
 class ConvolutionalText(NeuralText):
     """A network whose filters each choose an n-gram."""
 
-    network: Any
+    network: ConvolutionNetwork
 
     @property
     def most_words(self) -> int | None:
         """How many words of a text are read; None for all."""
-        limit: int | None = self.network.length
-        return limit
+        return self.network.length
 
     def features_read(self, inputs: Sequence[Text]) -> list[int]:
         return [min(t.n_features, self.most_words or t.n_features) for t in inputs]
@@ -262,8 +237,7 @@ class ConvolutionalText(NeuralText):
     @property
     def filters(self) -> list[Filters]:
         """What a method needs that shares a match out among the words of its n-gram."""
-        found: list[Filters] = self.network.filters
-        return found
+        return self.network.filters
 
     def rows_read(self, n_words: int) -> int:
         return int(max(min(n_words, self.network.length or n_words), self.network.fewest))
@@ -276,20 +250,16 @@ class ConvolutionalText(NeuralText):
         return replace(whole, feature=whole.feature & (read < limit))
 
     def feature_maps(self, embedded: Embedded) -> tuple[FeatureMap, ...]:
-        found: tuple[FeatureMap, ...] = self.network.feature_maps(embedded.values, embedded.present)
-        return found
+        return self.network.feature_maps(embedded.values, embedded.present)
 
     def logits_of_maps(self, maps: Sequence[FeatureMap]) -> Tensor:
-        logits: Tensor = self.network.logits_of_maps(maps)
-        return logits
+        return self.network.logits_of_maps(maps)
 
     def first_layer(self, embedded: Embedded) -> Tensor:
-        units: Tensor = self.network.first_layer(embedded.values, embedded.present)
-        return units
+        return self.network.first_layer(embedded.values, embedded.present)
 
     def logits_of_units(self, units: Tensor) -> Tensor:
-        logits: Tensor = self.network.logits_of_units(units)
-        return logits
+        return self.network.logits_of_units(units)
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,9 @@ class NeuralPicture(nn.Module):
 
     def probabilities(self, inputs: Sequence[Image]) -> FloatArray:
         self.check(inputs)
-        found = [self.answers(np.stack([one.pixels for one in some])) for some in self.parts(inputs)]
+        found = [
+            self.answers(np.stack([one.pixels for one in some])) for some in self.parts(inputs)
+        ]
         return np.concatenate([np.zeros((0, len(self.labels))), *found])
 
     def masked_probabilities(

@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -17,15 +17,15 @@ from ..core.errors import DataError, ModelError
 from ..core.examples import Dataset, Example
 from ..core.files import FolderKind, check_own, sole_writer, write_json
 from ..core.inputs import Alignment, IntArray
-from ..core.progress import TrainingProgress, Watcher
+from ..core.progress import Watcher
 from ..data.lexicon import emotions, mined_lexicon
-from ..data.splits import split
+from ..data.splits import Splits, split
 from ..data.words import is_chinese
 from ..engine.gradients import evaluating
 from ..engine.seeds import generator
 from .encoders import MOSTLY_UNKNOWN, Encoder, piece_limit, silent, unknown_share
-from .sentiment_knowledge import Finder, Known, Masked, Masking, SentimentKnowledge, masked
-from .training import Checkpoint, Weights, batches, clear
+from .sentiment_knowledge import Finder, Known, Losses, Masked, Masking, SentimentKnowledge, masked
+from .training import Checkpoint, EpochLoop, clear
 
 PRETRAINED = "pretraining.json"
 """What a folder written here is recognised by."""
@@ -139,9 +139,17 @@ def pretrain(
     }
     with sole_writer(out, ENCODER) if out else contextlib.nullcontext():
         kept = Checkpoint(out / "checkpoint" if out else None, asked, Pass)
-        history, best = _PretrainingLoop(model, settings, reader, kept).run(
-            parts.train, parts.validation, watch
-        )
+        state = _PretrainingLoop(
+            model=model,
+            settings=settings,
+            optimiser=torch.optim.AdamW(model.parameters(), lr=settings.learning_rate),
+            checkpoint=kept,
+            watch=watch,
+            reader=reader,
+            parts=parts,
+            known={e.id: reader.known(e) for part in (parts.train, parts.validation) for e in part},
+        ).run()
+        history, best = tuple(state.history), state.history[state.best]
         record = {
             "format": 1,
             "encoder": str(encoder),
@@ -242,83 +250,38 @@ class _Reader:
         )
 
 
-class _PretrainingLoop:
-    def __init__(
-        self,
-        model: SentimentKnowledge,
-        settings: Pretraining,
-        reader: _Reader,
-        checkpoint: Checkpoint,
-    ) -> None:
-        self.model = model
-        self.settings = settings
-        self.reader = reader
-        self.checkpoint = checkpoint
-        self.optimiser = torch.optim.AdamW(model.parameters(), lr=settings.learning_rate)
+@dataclass(kw_only=True)
+class _PretrainingLoop(EpochLoop):
+    diverged = "the loss is no longer finite. Lower --learning-rate"
 
-    def run(
-        self, train: Dataset, held_out: Dataset, watch: Watcher
-    ) -> tuple[tuple[Pass, ...], Pass]:
-        known = {e.id: self.reader.known(e) for part in (train, held_out) for e in part}
-        state, best = self.checkpoint.restore(self.model, self.optimiser)
-        while len(state.history) < self.settings.epochs:
-            one = self._pass(len(state.history), train, held_out, known, watch)
-            state.history.append(one)
-            improved = state.best < 0 or one.held_out < state.history[state.best].held_out
-            if improved:
-                state.best = one.number
-                best = self._weights()
-            self.checkpoint.store(self.model, self.optimiser, state, improved)
-            watch(TrainingProgress.of_epoch(one, self.settings.epochs))
-        self.model.load_state_dict(best)
-        self.model.eval()
-        return tuple(state.history), state.history[state.best]
+    reader: _Reader
+    parts: Splits
+    known: Mapping[str, Known]
 
-    def _weights(self) -> Weights:
-        return {k: v.detach().clone() for k, v in self.model.state_dict().items()}
+    def merit(self, epoch: Pass) -> float:
+        return -epoch.held_out
 
-    def _pass(
-        self,
-        number: int,
-        train: Dataset,
-        held_out: Dataset,
-        known: Mapping[str, Known],
-        watch: Watcher,
-    ) -> Pass:
-        """Everything random depends on the seed, the pass and the text: a resumed run is equal."""
-        s, started, total = self.settings, time.perf_counter(), 0.0
-        chosen = batches(train, s.batch_size, generator(s.seed, "epoch", str(number)))
-        doing = f"epoch {number + 1}/{s.epochs}"
-        self.model.train()
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(int(generator(s.seed, "dropout", str(number)).integers(2**62)))
-            for i, batch in enumerate(chosen):
-                hidden = [self.reader.masked(known[e.id], str(number), e.id) for e in batch]
-                loss = self.model.losses(hidden).total
-                if not torch.isfinite(loss):
-                    raise ModelError("the loss is no longer finite. Lower --learning-rate")
-                self.optimiser.zero_grad(set_to_none=True)
-                loss.backward()  # type: ignore[no-untyped-call]
-                torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-                self.optimiser.step()
-                total += float(loss.detach())
-                loss_so_far = total / (i + 1)
-                watch(TrainingProgress(i + 1, len(chosen), doing, epoch=number, loss=loss_so_far))
-        self.optimiser.zero_grad(set_to_none=True)
-        told = self._told(held_out, known)
-        seconds = time.perf_counter() - started
-        return replace(told, number=number, loss=total / len(chosen), seconds=seconds)
+    def epoch(self, number: int) -> Pass:
+        started = time.perf_counter()
+        loss = self.descend(self.parts.train, number, clip=1.0)
+        told = self._told(self.parts.validation)
+        return replace(told, number=number, loss=loss, seconds=time.perf_counter() - started)
 
-    def _told(self, data: Dataset, known: Mapping[str, Known]) -> Pass:
+    def loss(self, batch: Sequence[Example], number: int) -> tuple[torch.Tensor, int]:
+        """What is hidden depends on the seed, the pass and the text."""
+        return self._losses(batch, str(number)).total, 1
+
+    def _losses(self, examples: Sequence[Example], name: str) -> Losses:
+        hidden = [self.reader.masked(self.known[e.id], name, e.id) for e in examples]
+        return cast(Losses, self.model.losses(hidden))
+
+    def _told(self, data: Dataset) -> Pass:
         """The means over all held-out texts, hidden in the same way after every pass."""
         sums, counts, right = np.zeros(3), np.zeros(3), 0
         size = self.settings.batch_size
         with torch.inference_mode(), evaluating(self.model):
             for start in range(0, len(data), size):
-                some = data.examples[start : start + size]
-                found = self.model.losses(
-                    [self.reader.masked(known[e.id], "held out", e.id) for e in some]
-                )
+                found = self._losses(data.examples[start : start + size], "held out")
                 parts = [float(x) for x in (found.words, found.polarity, found.pairs)]
                 sums += np.array(parts) * found.counts
                 counts += found.counts

@@ -7,7 +7,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 import torch
@@ -15,12 +15,9 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import cross_entropy, linear
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
-from torch.overrides import has_torch_function
 
 from ..core.inputs import FloatArray, Text
 from ..core.plugins import Profiles
-from ..engine.batches import by_length
-from ..engine.gradients import evaluating
 from .architecture import Training
 from .both_ways import both_ways
 from .neural import NeuralArchitecture, NeuralText
@@ -104,24 +101,16 @@ class RationaleArchitecture(NeuralArchitecture):
 class SelectiveText(NeuralText):
     """A classifier that shows which words it read."""
 
-    network: Any
+    network: RationaleNetwork
 
     @property
     def target_rate(self) -> float:
         """The share of words that it is trained to read."""
-        rate: float = self.network.settings.rate
-        return rate
+        return self.network.settings.rate
 
     def rationale(self, inputs: Sequence[Text]) -> list[FloatArray]:
         """The gates of each text's words without chance: above 0 where a word is read."""
-        found: list[FloatArray] = [np.zeros(0)] * len(inputs)
-        with torch.inference_mode(), evaluating(self):
-            for batch in by_length([t.n_features for t in inputs]):
-                embedded = self.embed([inputs[i] for i in batch])
-                gates = self.network.gates(embedded.values, embedded.present)
-                for i, row in zip(batch, gates.double().cpu().numpy(), strict=True):
-                    found[i] = row[: inputs[i].n_features]
-        return found
+        return self.per_word(inputs, lambda e: self.network.gates(e.values, e.present))
 
     def selection_rate(self, inputs: Sequence[Text]) -> float:
         """The words that are read as a share of all words of these texts."""
@@ -133,8 +122,7 @@ class SelectiveText(NeuralText):
         ids, present = self.read(inputs)
         different, which = torch.unique(ids, return_inverse=True)
         words = WordInputs(self.embedding(different), which)
-        found: tuple[Tensor, Tensor] = self.network.loss(words, present, labels.to(self.device))
-        return found
+        return self.network.loss(words, present, labels.to(self.device))
 
 
 class RationaleNetwork(nn.Module):
@@ -197,24 +185,20 @@ class RationaleNetwork(nn.Module):
 
     def read(self, words: WordInputs, present: Tensor, gates: Tensor) -> Tensor:
         """Logits of a classifier that skips words whose gate is shut. (batch, words) each"""
-        plain = has_torch_function((words.table,))
         # a rule that compares two passes must meet the same steps, whatever the gates: only then
         # are words skipped one by one, and not left out from the start
-        order = PackedOrder.of(present if plain else present & (gates > 0))
+        order = PackedOrder.of(present if words.plain else present & (gates > 0))
         taken = order.taken(gates)
-        moves = taken > 0 if plain else None
-        states = self.reader(words.read(order, taken), order, moves=moves, plain=plain)
-        logits: Tensor = self.head(self.dropout(order.ends(states, len(present))))
-        return logits
+        moves = taken > 0 if words.plain else None
+        states = self.reader(words.read(order, taken), order, moves=moves, plain=words.plain)
+        return cast(Tensor, self.head(self.dropout(order.ends(states, len(present)))))
 
     def _generated(
         self, words: WordInputs, order: PackedOrder, choose: Choice
     ) -> tuple[Tensor, Tensor]:
         """What speaks for each word's gate, and the gates. → (words, numbers), (words,)"""
-        plain = has_torch_function((words.table,))
-        states = self.generator(words.read(order), order, plain=plain)
-        found: tuple[Tensor, Tensor] = self.gate(states, order, choose, plain=plain)
-        return found
+        states = self.generator(words.read(order), order, plain=words.plain)
+        return cast(tuple[Tensor, Tensor], self.gate(states, order, choose, plain=words.plain))
 
 
 def _encoder(settings: RationaleArchitecture, size: int) -> nn.Module:

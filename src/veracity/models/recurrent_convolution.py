@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
+from torch.overrides import has_torch_function
 
 States = tuple[Tensor, ...]
 """What a recurrence remembers; the first of them is what others see of it. (rows, units) each"""
@@ -99,6 +100,11 @@ class WordInputs:
     def read(self, order: PackedOrder, scale: Tensor | None = None) -> WordInputs:
         """The words of a batch that are read, in that order, multiplied or as they are."""
         return WordInputs(self.table, order.taken(self.which), scale)
+
+    @property
+    def plain(self) -> bool:
+        """Whether every step must be one of torch's own functions: a rule answers for each."""
+        return has_torch_function((self.table,))
 
     @property
     def spelt(self) -> Tensor:
@@ -212,7 +218,11 @@ class Backward:
 
 
 class _Recurrence(torch.autograd.Function):
-    """All steps of all directions without a graph per step."""
+    """All steps of all directions without a graph per step: the states at every word, from what the
+    words add with bias.
+
+    parts (directions, read, 3 units), weight (directions, units, units) → (directions, read, units)
+    """
 
     @staticmethod
     def forward(
@@ -264,17 +274,14 @@ class RecurrentConvolution(nn.Module):
         turns = (None, order.turned)[: len(self.word_weight)]
         if plain:
             read = words.spelt
-            ways = [
-                (read, moves) if t is None else (read[t], moves if moves is None else moves[t])
-                for t in turns
+            found = [
+                self._plain(d, _at(read, t), None if moves is None else _at(moves, t), order)
+                for d, t in enumerate(turns)
             ]
-            found = [self._plain(d, *way, order=order) for d, way in enumerate(ways)]
         else:
             parts = self._parts(words, turns)
-            found = list(recurrence(parts, self.state_weight, self.output_bias, order))
-        return torch.cat(
-            [f if t is None else f[t] for f, t in zip(found, turns, strict=True)], dim=1
-        )
+            found = _Recurrence.apply(parts, self.state_weight, self.output_bias, order)  # type: ignore[no-untyped-call]
+        return torch.cat([_at(f, t) for f, t in zip(found, turns, strict=True)], dim=1)
 
     def _parts(self, words: WordInputs, turns: Sequence[Tensor | None]) -> Tensor:
         """What each word adds in each direction; a word that recurs is multiplied once.
@@ -284,17 +291,13 @@ class RecurrentConvolution(nn.Module):
         bias, (directions, width, _) = self.wide_bias(), self.word_weight.shape
         table = words.table.expand(directions, *words.table.shape)
         weight = self.word_weight.transpose(1, 2)
-        each = (
-            torch.bmm(table, weight)
-            if words.scale is not None
-            else (torch.baddbmm(bias, table, weight))
-        )
         which = torch.stack(
             [d * len(words.table) + _at(words.which, t) for d, t in enumerate(turns)]
         )
-        parts = nn.functional.embedding(which, each.reshape(-1, width))
         if words.scale is None:
-            return parts
+            each = torch.baddbmm(bias, table, weight)
+            return nn.functional.embedding(which, each.reshape(-1, width))
+        parts = nn.functional.embedding(which, torch.bmm(table, weight).reshape(-1, width))
         scale = torch.stack([_at(words.scale, t) for t in turns]).unsqueeze(2)
         return torch.addcmul(bias, parts, scale)
 
@@ -321,15 +324,6 @@ class RecurrentConvolution(nn.Module):
         new_one = gate * one + (1 - gate) * first
         new_two = gate * two + (1 - gate) * (one + second)
         return torch.tanh(new_two + self.output_bias[way]), new_one, new_two
-
-
-def recurrence(parts: Tensor, weight: Tensor, bias: Tensor, order: PackedOrder) -> Tensor:
-    """The states at every word, from what the words add with bias, for each direction.
-
-    parts (directions, read, 3 units), weight (directions, units, units) → (directions, read, units)
-    """
-    found: Tensor = _Recurrence.apply(parts, weight, bias, order)  # type: ignore[no-untyped-call]
-    return found
 
 
 def _at(values: Tensor, places: Tensor | None) -> Tensor:

@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
 
 from ..core.inputs import Alignment, IntArray, Text
 from ..data.lexicon import FUNCTION_WORDS, Emotion, emotions
@@ -136,12 +137,7 @@ def _places(found: Sequence[Emotion]) -> set[int]:
 
 
 def masked(
-    known: Known,
-    masking: Masking,
-    *,
-    mask: int,
-    vocabulary: IntArray,
-    rng: np.random.Generator,
+    known: Known, masking: Masking, *, mask: int, vocabulary: IntArray, rng: np.random.Generator
 ) -> Masked:
     """Pairs first, all of their pieces; then other emotional words as far as the share goes; then
     ordinary pieces to fill it, as in BERT. Of a hidden pair the pieces are told by the
@@ -223,19 +219,15 @@ class SentimentKnowledge(nn.Module):
 
     def forward(self, ids: Tensor) -> Tensor:
         """What the encoder says of each piece. (batch, pieces) → (batch, pieces, size)"""
-        said: Tensor = self.encoder(
-            input_ids=ids, attention_mask=(ids != self.pad).long()
-        ).last_hidden_state
-        return said
+        found = self.encoder(input_ids=ids, attention_mask=(ids != self.pad).long())
+        return cast(Tensor, found.last_hidden_state)
 
     def losses(self, batch: Sequence[Masked]) -> Losses:
         """Cross-entropy over the vocabulary and over both polarities at hidden pieces; of pairs the
         binary cross-entropy over the vocabulary at the first piece, per piece of the pairs."""
         said = self.forward(_padded([m.ids for m in batch], self.pad))
-        words, polarity = (
-            _padded(rows, NOTHING)
-            for rows in ([m.words for m in batch], [m.polarity for m in batch])
-        )
+        words = _padded([m.words for m in batch], NOTHING)
+        polarity = _padded([m.polarity for m in batch], NOTHING)
         table = self.encoder.get_input_embeddings().weight
         at = words != NOTHING
         word_loss = _mean(self.words(said[at], table), words[at])
@@ -264,7 +256,5 @@ def _mean(logits: Tensor, asked: Tensor) -> Tensor:
 
 
 def _padded(rows: Sequence[IntArray], value: int) -> Tensor:
-    found = np.full((len(rows), max(map(len, rows))), value, dtype=np.int64)
-    for i, row in enumerate(rows):
-        found[i, : len(row)] = row
-    return torch.from_numpy(found)
+    tensors = [torch.from_numpy(row) for row in rows]
+    return pad_sequence(tensors, batch_first=True, padding_value=value)

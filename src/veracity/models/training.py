@@ -7,10 +7,11 @@ import copy
 import re
 import time
 import warnings
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -20,7 +21,6 @@ from torch import nn
 from ..core.errors import DataError, ModelError
 from ..core.examples import Dataset, Example
 from ..core.files import FolderKind, read_json, remove_own, sole_writer, write_json, written_whole
-from ..core.inputs import Text
 from ..core.progress import TrainingProgress, Watcher
 from ..core.schema import from_json
 from ..engine.inference import probabilities
@@ -108,8 +108,23 @@ def train(
     if checkpoint:
         asked["data"] = [d.fingerprint() for d in (train_data, validation)]
     kept = Checkpoint(checkpoint, asked, Epoch)
+    loop = _Loop(
+        model=model,
+        settings=settings,
+        optimiser=torch.optim.Adam(
+            [p for p in model.parameters() if p.requires_grad],
+            lr=settings.learning_rate,
+            weight_decay=settings.weight_decay,
+        ),
+        checkpoint=kept,
+        watch=watch,
+        train_data=train_data,
+        validation=validation,
+    )
     with sole_writer(checkpoint, CHECKPOINT) if checkpoint else contextlib.nullcontext():
-        return _Loop(model, settings, kept).run(train_data, validation, watch)
+        state = loop.run()
+    snapshots = tuple((number, kept.snapshot(number)) for number in state.kept)
+    return Trained(model, tuple(state.history), state.history[state.best], snapshots)
 
 
 def _check(train_data: Dataset, validation: Dataset) -> None:
@@ -134,71 +149,121 @@ class State:
     best: int = -1
     kept: list[int] = field(default_factory=list)
 
-    @property
-    def since_best(self) -> int:
-        return len(self.history) - 1 - self.best
 
-    def slowed(self, after: int | None) -> int:
-        """How often so many epochs have gone by without a gain."""
-        if after is None:
-            return 0
-        times, last, best = 0, -1, -1.0
-        for i, epoch in enumerate(self.history):
-            if epoch.validation_accuracy > best:
-                last, best = i, epoch.validation_accuracy
-            elif i - last >= after:
-                times, last = times + 1, i
-        return times
+@dataclass(kw_only=True)
+class EpochLoop(ABC):
+    """Epoch after epoch until enough is done; the best weights stay, and what was begun goes on."""
 
-    def worth_keeping(self, epoch: Epoch, gain: float | None) -> bool:
-        """Whether an epoch's weights are to stay: the first's, and those of every such gain."""
-        if gain is None or not self.kept:
-            return gain is not None
-        last = self.history[self.kept[-1]].validation_accuracy
-        return bool(epoch.validation_accuracy >= last + gain - ROUNDING)
+    diverged: ClassVar[str]
+    """What is said when the loss is no longer finite."""
 
+    model: Any
+    settings: Any
+    optimiser: torch.optim.Optimizer
+    checkpoint: Checkpoint
+    watch: Watcher
 
-class _Loop:
-    def __init__(self, model: Any, settings: Training, checkpoint: Checkpoint) -> None:
-        self.model = model
-        self.settings = settings
-        self.checkpoint = checkpoint
-        parameters = [p for p in model.parameters() if p.requires_grad]
-        self.optimiser = torch.optim.Adam(
-            parameters, lr=settings.learning_rate, weight_decay=settings.weight_decay
-        )
+    @abstractmethod
+    def epoch(self, number: int) -> Any:
+        """One pass over the data, and how well others are told then."""
 
-    def run(self, train_data: Dataset, validation: Dataset, watch: Watcher) -> Trained:
-        s = self.settings
+    @abstractmethod
+    def merit(self, epoch: Any) -> Any:
+        """What the best epoch has most of."""
+
+    @abstractmethod
+    def loss(self, batch: list[Example], number: int) -> tuple[torch.Tensor, int]:
+        """The loss of a batch in this epoch, and by what it counts in the mean."""
+
+    def begin(self, state: State) -> None:
+        """What is set before an epoch, by how those before it went: nothing, as a rule."""
+        return
+
+    def done(self, state: State) -> bool:
+        """Whether enough is done before all epochs are."""
+        return False
+
+    def worth_keeping(self, state: State, epoch: Any) -> bool:
+        """Whether an epoch's weights are to stay."""
+        return False
+
+    def run(self) -> State:
+        """Leaves the model with the weights of its best epoch."""
         state, best = self.checkpoint.restore(self.model, self.optimiser)
-        while len(state.history) < s.epochs and not self._done(state):
-            for group in self.optimiser.param_groups:
-                group["lr"] = s.learning_rate * 0.1 ** state.slowed(s.slow_after)
-            epoch = self._epoch(len(state.history), train_data, validation, watch)
-            if state.worth_keeping(epoch, s.keep):
+        while len(state.history) < self.settings.epochs and not self.done(state):
+            self.begin(state)
+            epoch = self.epoch(len(state.history))
+            if self.worth_keeping(state, epoch):
                 state.kept.append(epoch.number)
             state.history.append(epoch)
-            improved = state.best < 0 or self._merit(epoch) > self._merit(state.history[state.best])
+            improved = state.best < 0 or self.merit(epoch) > self.merit(state.history[state.best])
             if improved:
                 state.best = epoch.number
-                best = self._weights()
+                best = {k: v.detach().clone() for k, v in self.model.state_dict().items()}
             self.checkpoint.store(self.model, self.optimiser, state, improved)
-            watch(TrainingProgress.of_epoch(epoch, s.epochs))
+            self.watch(TrainingProgress.of_epoch(epoch, self.settings.epochs))
         self.model.load_state_dict(best)
         self.model.eval()
-        snapshots = tuple((number, self.checkpoint.snapshot(number)) for number in state.kept)
-        return Trained(self.model, tuple(state.history), state.history[state.best], snapshots)
+        return state
 
-    def _done(self, state: State) -> bool:
-        patience = self.settings.patience
-        if patience is not None and state.since_best > patience:
+    def descend(self, data: Dataset, number: int, clip: float | None) -> float:
+        """Goes down the gradient of every batch; the mean loss. Everything random depends on the
+        seed and the epoch alone, so a resumed run is equal."""
+        s, total, seen = self.settings, 0.0, 0
+        chosen = batches(data, s.batch_size, generator(s.seed, "epoch", str(number)))
+        doing = f"epoch {number + 1}/{s.epochs}"
+        self.model.train()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(int(generator(s.seed, "dropout", str(number)).integers(2**62)))
+            for i, batch in enumerate(chosen):
+                loss, weight = self.loss(batch, number)
+                if not torch.isfinite(loss):
+                    raise ModelError(self.diverged)
+                self.optimiser.zero_grad(set_to_none=True)
+                loss.backward()  # type: ignore[no-untyped-call]
+                if clip is not None:
+                    nn.utils.clip_grad_norm_(self.model.parameters(), clip)
+                self.optimiser.step()
+                self.optimiser.zero_grad(set_to_none=True)
+                total += float(loss.detach()) * weight
+                seen += weight
+                mean = total / seen
+                self.watch(TrainingProgress(i + 1, len(chosen), doing, epoch=number, loss=mean))
+        return total / seen
+
+
+@dataclass(kw_only=True)
+class _Loop(EpochLoop):
+    diverged = "the training loss is no longer finite. Lower --learning-rate or set --clip"
+
+    train_data: Dataset
+    validation: Dataset
+    right: float = 0.0
+    """Texts of the epoch so far that were told rightly."""
+
+    def begin(self, state: State) -> None:
+        slowed = times_slowed(state.history, self.settings.slow_after)
+        for group in self.optimiser.param_groups:
+            group["lr"] = self.settings.learning_rate * 0.1**slowed
+
+    def done(self, state: State) -> bool:
+        patience, since_best = self.settings.patience, len(state.history) - 1 - state.best
+        if patience is not None and since_best > patience:
             return True
-        return bool(state.history) and self._merit(state.history[-1])[:2] == (True, 0.0)
+        return bool(state.history) and self.merit(state.history[-1])[:2] == (True, 0.0)
 
-    def _merit(self, epoch: Epoch) -> tuple[bool, float, float]:
-        """What the best epoch has most of. Accurate enough goes first, if anything is said to be
-        enough; then those near enough to the rate they are to have, then the more accurate. Of
-        several that are accurate enough but off that rate, the nearest to it is the best."""
+    def worth_keeping(self, state: State, epoch: Epoch) -> bool:
+        """The first's, and those of every gain that is asked for."""
+        gain = self.settings.keep
+        if gain is None or not state.kept:
+            return gain is not None
+        last = state.history[state.kept[-1]].validation_accuracy
+        return bool(epoch.validation_accuracy >= last + gain - ROUNDING)
+
+    def merit(self, epoch: Epoch) -> tuple[bool, float, float]:
+        """Accurate enough goes first, if anything is said to be enough; then those near enough to
+        the rate they are to have, then the more accurate. Of several that are accurate enough but
+        off that rate, the nearest to it is the best."""
         accuracy, rate = epoch.validation_accuracy, epoch.selection_rate
         sparing = rate is not None and isinstance(self.model, RateControlled)
         off = abs(rate - self.model.target_rate) if sparing else 0.0
@@ -206,57 +271,42 @@ class _Loop:
         enough = self.settings.stop_at is not None and accuracy >= self.settings.stop_at
         return enough, -off if enough else -float(off > 0), accuracy
 
-    def _weights(self) -> Weights:
-        return {k: v.detach().clone() for k, v in self.model.state_dict().items()}
-
-    def _epoch(
-        self, number: int, train_data: Dataset, validation: Dataset, watch: Watcher
-    ) -> Epoch:
-        """Everything random depends on the seed and the epoch alone, so a resumed run is equal."""
-        s, started = self.settings, time.perf_counter()
-        chosen = batches(train_data, s.batch_size, generator(s.seed, "epoch", str(number)))
-        loss_sum = right = 0.0
-        doing = f"epoch {number + 1}/{s.epochs}"
-        self.model.train()
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(int(generator(s.seed, "dropout", str(number)).integers(2**62)))
-            for i, batch in enumerate(chosen):
-                loss, hits = self._step(batch)
-                loss_sum += loss * len(batch)
-                right += hits
-                seen = sum(len(b) for b in chosen[: i + 1])
-                watch(
-                    TrainingProgress(i + 1, len(chosen), doing, epoch=number, loss=loss_sum / seen)
-                )
-        n = len(train_data)
-        accuracy = _accuracy(self.model, validation)
+    def epoch(self, number: int) -> Epoch:
+        started = time.perf_counter()
+        self.right = 0.0
+        loss = self.descend(self.train_data, number, self.settings.clip)
+        inputs, labels = zip(*((e.input, e.label) for e in self.validation), strict=True)
+        accuracy = float(np.mean(probabilities(self.model, inputs).argmax(axis=1) == labels))
         rate = None
         if isinstance(self.model, RateControlled):
-            rate = self.model.selection_rate([e.input for e in validation])
+            rate = self.model.selection_rate(inputs)
         seconds = time.perf_counter() - started
-        return Epoch(number, loss_sum / n, right / n, accuracy, seconds, rate)
+        return Epoch(number, loss, self.right / len(self.train_data), accuracy, seconds, rate)
 
-    def _step(self, batch: list[Example]) -> tuple[float, float]:
-        labels = torch.tensor([e.label for e in batch])
-        loss, logits = self._loss([e.input for e in batch], labels)
-        labels = labels.to(logits.device)
-        if not torch.isfinite(loss):
-            raise ModelError(
-                "the training loss is no longer finite. Lower --learning-rate or set --clip"
-            )
-        self.optimiser.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        if self.settings.clip is not None:
-            nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip)
-        self.optimiser.step()
-        self.optimiser.zero_grad(set_to_none=True)
-        return float(loss.detach()), float((logits.argmax(dim=1) == labels).sum())
-
-    def _loss(self, inputs: list[Text], labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def loss(self, batch: list[Example], number: int) -> tuple[torch.Tensor, int]:
+        inputs, labels = [e.input for e in batch], torch.tensor([e.label for e in batch])
         if isinstance(self.model, CustomLoss):
-            return self.model.loss(inputs, labels)
-        logits = self.model.logits(self.model.embed(inputs))
-        return nn.functional.cross_entropy(logits, labels.to(logits.device)), logits
+            loss, logits = self.model.loss(inputs, labels)
+            labels = labels.to(logits.device)
+        else:
+            logits = self.model.logits(self.model.embed(inputs))
+            labels = labels.to(logits.device)
+            loss = nn.functional.cross_entropy(logits, labels)
+        self.right += float((logits.argmax(dim=1) == labels).sum())
+        return loss, len(batch)
+
+
+def times_slowed(history: Sequence[Epoch], after: int | None) -> int:
+    """How often so many epochs have gone by without a gain."""
+    if after is None:
+        return 0
+    times, last, best = 0, -1, -1.0
+    for i, epoch in enumerate(history):
+        if epoch.validation_accuracy > best:
+            last, best = i, epoch.validation_accuracy
+        elif i - last >= after:
+            times, last = times + 1, i
+    return times
 
 
 def batches(data: Dataset, size: int, rng: np.random.Generator) -> list[list[Example]]:
@@ -270,11 +320,6 @@ def batches(data: Dataset, size: int, rng: np.random.Generator) -> list[list[Exa
         )
         found += [near[i : i + size] for i in range(0, len(near), size)]
     return [[data.examples[i] for i in found[b]] for b in rng.permutation(len(found))]
-
-
-def _accuracy(model: Any, data: Dataset) -> float:
-    answers = probabilities(model, [e.input for e in data])
-    return float(np.mean(answers.argmax(axis=1) == [e.label for e in data]))
 
 
 class Checkpoint:
@@ -310,14 +355,7 @@ class Checkpoint:
             model.load_state_dict(load_weights(self.folder / f"weights-{done}.safetensors"))
             moments = load_weights(self.folder / f"optimiser-{done}.safetensors")
             optimiser.load_state_dict(_unpacked(moments, optimiser))
-        except (
-            ValueError,
-            LookupError,
-            TypeError,
-            AttributeError,
-            OSError,
-            RuntimeError,
-        ) as error:
+        except (ValueError, LookupError, TypeError, AttributeError, OSError, RuntimeError) as error:
             warnings.warn(
                 f"the checkpoint in {self.folder} is damaged ({error}): training starts over",
                 stacklevel=2,

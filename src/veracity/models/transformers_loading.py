@@ -64,15 +64,12 @@ def _warn_of(model: Any, lack: str) -> None:
 
 def _label(model: Any, label: str | None) -> int | None:
     """The number of the one label that is asked about; None where labels exclude each other."""
-    config = model.config
-    names = label_names(config)
-    kind = config.problem_type
-    several = kind == "multi_label_classification"
+    names, kind = label_names(model.config), model.config.problem_type
     if label is not None:
         if label not in names:
             raise ModelError(f"the model has no label {label!r}: {nearest(label, names)}")
         return names.index(label)
-    if several:
+    if kind == "multi_label_classification":
         raise ModelError(
             f"this model's {len(names)} labels do not exclude each other ({', '.join(names)}). "
             f"Audit them one at a time, each as yes or no: write FOLDER:LABEL, such as "
@@ -93,14 +90,12 @@ def _batching(model: TransformerText) -> Batching:
     """Whether texts can be read together: some models take padding for a part of the text, and
     decoders without a padding token refuse."""
     rows = [model._ids(text) for text in PROBES]
-    lengths = [len(row) for row in rows]
     with torch.inference_mode(), evaluating(model):
-        alone = [model._logits(*model._padded([row]), [len(row)]) for row in rows]
+        alone = [model.row_logits([row]) for row in rows]
         for batching, chosen in (("padded", [0, 1, 2]), ("same_length", [1, 1])):
             model.batching = "padded"
             with contextlib.suppress(ModelError):
-                ids, present = model._padded([rows[i] for i in chosen])
-                together = model._logits(ids, present, [lengths[i] for i in chosen])
+                together = model.row_logits([rows[i] for i in chosen])
                 expected = torch.cat([alone[i] for i in chosen])
                 wide = ALIKE * max(1.0, float(expected.abs().max()))
                 limit = max(wide, 8 * torch.finfo(together.dtype).eps)

@@ -9,7 +9,6 @@ import json
 import math
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal, cast
 
@@ -21,53 +20,32 @@ from ..core.classifiers import Embedded, attention_way
 from ..core.errors import ModelError
 from ..core.inputs import MASK_WORD, Alignment, BoolArray, FloatArray, Hiding, IntArray, Span, Text
 from ..engine.batches import FEATURES_AT_ONCE, by_length
-from ..engine.cache import cached_answers, caching
+from ..engine.cache import caching
 from ..engine.gradients import check_answers, evaluating
 from .adapters.callables import FINGERPRINT
 from .architecture import sigmoid_logits
 from .encoders import UNLIMITED, first_line, piece_limit, silent
 from .moving import MovedEmbedding
-
-PIECES_AT_ONCE = 2048
-"""How many padded pieces are read at a time: more leave the processor's cache."""
+from .rows import ABSENT, EmbeddedRows, RowClassifier
 
 LONGEST = 512
 """How many pieces are read of a text where neither model nor tokeniser names a limit."""
-
-ABSENT = -1
-"""In a row of pieces: nothing is here, behind a text's end or in a padded word's place."""
 
 Batching = Literal["padded", "same_length", "single"]
 """Which texts a model may read together without one changing the answer to another."""
 
 
-@dataclass(frozen=True)
-class EmbeddedPieces(Embedded):
-    """A batch that knows its pieces: they stay those of the text, whatever its values become."""
-
-    ids: Tensor  # (batch, pieces)
-
-    def repeat(self, times: int) -> EmbeddedPieces:
-        many = super().repeat(times)
-        ids = self.ids.repeat_interleave(times, dim=0)
-        return EmbeddedPieces(many.values, many.present, many.feature, many.alignments, ids)
-
-
-class TransformerText(nn.Module):
+class TransformerText(RowClassifier):
     """A sequence classifier and its tokeniser, asked about whole texts.
 
     With `label`, one label of several that do not exclude each other is asked about: yes or no.
     """
 
-    batch_dependent: ClassVar[bool] = True
+    at_once: ClassVar[int] = 2048
+    """More leave the processor's cache."""
 
     def __init__(
-        self,
-        model: Any,
-        tokenizer: Any,
-        *,
-        label: int | None = None,
-        batching: Batching = "padded",
+        self, model: Any, tokenizer: Any, *, label: int | None = None, batching: Batching = "padded"
     ) -> None:
         super().__init__()
         self.model = model
@@ -75,27 +53,17 @@ class TransformerText(nn.Module):
         self.label = label
         self.batching = batching
         names = label_names(model.config)
-        self.moved_text: Text | None = None
         self.labels = tuple(names) if label is None else (f"not {names[label]}", names[label])
         self.longest = most_pieces(model, tokenizer)
         # what draws several letters together into one state cannot read fewer
-        self.fewest: int = getattr(model.config, "downsampling_rate", 1)
+        self.fewest = getattr(model.config, "downsampling_rate", 1)
         # a decoder finds the end of a text by the padding that its own configuration names
         pads = (model.config.get_text_config().pad_token_id, tokenizer.pad_token_id, 0)
-        self.pad: int = next(i for i in pads if i is not None)
+        self.pad = next(i for i in pads if i is not None)
         masks = (tokenizer.mask_token_id, tokenizer.unk_token_id)
         self.mask = next((i for i in masks if i is not None), self.pad)
 
-    @property
-    def device(self) -> torch.device:
-        found: torch.device = next(self.model.parameters()).device
-        return found
-
     # ---- Classifier, Cutting ----------------------------------------------------------------
-
-    def probabilities(self, inputs: Sequence[Text]) -> FloatArray:
-        """Answers in batches of like length."""
-        return self._answers([self._ids(text) for text in inputs])
 
     def features_read(self, inputs: Sequence[Text]) -> list[int]:
         """How many words of each text come before the limit."""
@@ -118,27 +86,8 @@ class TransformerText(nn.Module):
         found = self.tokenizer(spelt, truncation=True, max_length=self.longest)
         return np.array(found["input_ids"], dtype=np.int64)
 
-    def _answers(self, given: Sequence[IntArray]) -> FloatArray:
-        def ask(places: list[int]) -> FloatArray:
-            rows = [given[i] for i in places]
-            found = np.zeros((len(rows), len(self.labels)))
-            with torch.inference_mode(), evaluating(self):
-                for batch in by_length([len(row) for row in rows], PIECES_AT_ONCE):
-                    ids, present = self._padded([rows[i] for i in batch])
-                    logits = self._logits(ids, present, [len(rows[i]) for i in batch])
-                    found[batch] = torch.softmax(logits.double(), dim=-1).cpu().numpy()
-            return found
-
-        return cached_answers(self, [row.tobytes() for row in given], ask, len(self.labels))
-
-    def _padded(self, rows: Sequence[IntArray]) -> tuple[Tensor, Tensor]:
-        """Rows of one length, and where they are more than padding. → both (rows, pieces)"""
-        length = max(self.fewest, *(len(row) for row in rows))
-        ids = np.full((len(rows), length), ABSENT, dtype=np.int64)
-        for i, row in enumerate(rows):
-            ids[i, : len(row)] = row
-        given = torch.from_numpy(ids).to(self.device)
-        return torch.where(given == ABSENT, self.pad, given), given != ABSENT
+    def row_logits(self, rows: Sequence[IntArray]) -> Tensor:
+        return self._logits(*self._padded(rows), [len(row) for row in rows])
 
     def _logits(
         self, ids: Tensor, present: Tensor, lengths: Sequence[int], values: Tensor | None = None
@@ -278,11 +227,8 @@ class MaskableTransformer(TransformerText):
                 "folder anew"
             ) from None
         ids = np.array(found["input_ids"], dtype=np.int64)
-        special = np.array(found["special_tokens_mask"], dtype=np.bool_)
-        offsets = [
-            (0, 0) if s else (int(a), int(b))
-            for (a, b), s in zip(found["offset_mapping"], special, strict=True)
-        ]
+        marks = zip(found["offset_mapping"], found["special_tokens_mask"], strict=True)
+        offsets = [(0, 0) if special else (int(a), int(b)) for (a, b), special in marks]
         if MASK_WORD in spelt:
             ids, offsets = self._masked(spelt, ids, offsets)
         alignment = Alignment.by_offsets(offsets, text.spans)
@@ -309,14 +255,14 @@ class MaskableTransformer(TransformerText):
 class DifferentiableTransformer(MaskableTransformer):
     """A transformer that can be given embeddings in place of those it looks up."""
 
-    def embed(self, inputs: Sequence[Text]) -> EmbeddedPieces:
+    def embed(self, inputs: Sequence[Text]) -> EmbeddedRows:
         """The input embeddings of the pieces, before positions are added."""
         rows, alignments = zip(*(self._pieces(text) for text in inputs), strict=True)
         ids, present = self._padded(rows)
         feature = np.zeros(ids.shape, dtype=np.bool_)
         for i, alignment in enumerate(alignments):
             feature[i, alignment.piece] = True
-        return EmbeddedPieces(
+        return EmbeddedRows(
             self.model.get_input_embeddings()(ids),
             present,
             torch.from_numpy(feature).to(self.device),
@@ -342,7 +288,7 @@ class DifferentiableTransformer(MaskableTransformer):
     def logits(self, embedded: Embedded) -> Tensor:
         """The model reads the pieces themselves and looks up what it is given: positions, padding
         and the end of a text are found as in any question."""
-        given = cast(EmbeddedPieces, embedded)
+        given = cast(EmbeddedRows, embedded)
         lengths = given.present.sum(dim=1).tolist()
         return self._logits(given.ids, given.present, lengths, given.values)
 
@@ -379,9 +325,8 @@ def classified(layer: Tensor, present: Tensor) -> Tensor:
     """The place whose state is classified: the first, or the last where each piece looks back only.
     layer (batch, pieces, pieces) → (batch,)"""
     looks_back = not layer[:, 0, 1:].any()
-    return (
-        present.sum(dim=1) - 1 if looks_back else torch.zeros_like(present[:, 0], dtype=torch.int64)
-    )
+    last = present.sum(dim=1) - 1
+    return last if looks_back else torch.zeros_like(last)
 
 
 def rollout(layers: Sequence[Tensor], places: Tensor) -> Tensor:

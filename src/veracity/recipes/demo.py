@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from ..auditing.audit import Audit, audit
 from ..auditing.training_sets import DataConfig
-from ..core.examples import Dataset
 from ..core.files import FolderKind
 from ..core.progress import Progress
 from ..data.loading import load_data
-from ..data.splits import Splits, sampled, split
+from ..data.splits import sampled, split
 from ..experiments.training import trained_once
 
 METHODS = (
@@ -50,8 +49,14 @@ def demo(
         "text_cnn": f"text_cnn({source}filters=100)",
         "attention_lstm": f"attention_lstm({source}hidden=100, attention=100, dropout=0.3)",
     }
+    about = {
+        "name": data.name,
+        "fingerprint": data.fingerprint(),
+        "reading": DataConfig(data.name).recorded(),
+    }
+    places = {name: folder / "models" / name for name in specs}
     models = {
-        name: _trained(spec, data, parts, folder / "models" / name, name, watch)
+        name: trained_once(spec, parts, places[name], data=about, watch=partial(watch, name)).model
         for name, spec in specs.items()
     }
     return audit(
@@ -60,26 +65,9 @@ def demo(
         METHODS,
         out=folder / "audit",
         workers=workers,
-        sources={name: str(folder / "models" / name) for name in models},
+        sources={name: str(place) for name, place in places.items()},
         command=shlex.join(
             ["veracity", "demo", "--out", str(folder), "--sentences", str(sentences)]
         ),
-        watch=lambda progress: watch("audit", progress),
+        watch=partial(watch, "audit"),
     )
-
-
-def _trained(
-    spec: str, data: Dataset, parts: Splits, folder: Path, name: str, watch: Watcher
-) -> Any:
-    about = {
-        "name": data.name,
-        "fingerprint": data.fingerprint(),
-        "reading": DataConfig(data.name).recorded(),
-    }
-    return trained_once(
-        spec,
-        parts,
-        folder,
-        data=about,
-        watch=lambda progress: watch(name, progress),
-    ).model

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import tomllib
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -32,6 +32,23 @@ class Setup:
     sizes: Mapping[str, Any]
     data: str | Path | None = None
     seed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecipeExperiment(Experiment):
+    """The steps of a recipe, at the sizes that it is run with."""
+
+    setup: Setup
+
+    @property
+    def sizes(self) -> Mapping[str, Any]:
+        return self.setup.sizes
+
+
+def check_among(name: str, given: Sequence[str], known: Collection[str]) -> None:
+    """Told before anything is done: something is chosen, and all of it is there."""
+    if not given or not set(given) <= set(known):
+        raise ValueError(f"expected {name} among {', '.join(known)}; got {given}")
 
 
 class Recipe(Plugin, ABC):

@@ -2,53 +2,37 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text as Line
 
 from ..experiments.augmentation_record import Augmentation, Rate
-from ..results.declarations import beside
-from ..results.findings import Cell, Figure, Findings, Table
+from ..results.declarations import Declarations, beside
+from ..results.findings import Cell, Findings, Value
 from .findings import write_findings
 from .showing import exact_percent, number, printable
 
-if TYPE_CHECKING:
-    from rich.console import Console
+DECLARED = Path(__file__).with_suffix(".toml")
+KINDS = ("plain", "augmented")
 
 
 def write_augmentation(found: Augmentation, folder: Path) -> Path:
     """The page beside the models."""
-    table = Table(
-        "Accuracy of both",
-        "The difference is that of augmented less plain on the same texts; intervals are of 95 % "
-        "over originals, p is of a paired test.",
-        ("tested on", "texts", "plain", "augmented", "difference", "p"),
-        tuple(
-            (
-                gain.name,
-                (
-                    f"{gain.texts:,}",
-                    *(_cell(rate) for rate in (gain.plain, gain.augmented)),
-                    Cell(gain.difference, low=gain.low, high=gain.high),
-                    number(gain.p),
-                ),
-            )
-            for gain in found.gains
-        ),
-        "%",
-    )
-    names = [gain.name for gain in found.gains]
-    bars = {
-        kind: {gain.name: _cell(getattr(gain, kind)) for gain in found.gains}
-        for kind in ("plain", "augmented")
+    declared = Declarations(tomllib.loads(DECLARED.read_text("utf-8")))
+    cells = {kind: {g.name: _cell(getattr(g, kind)) for g in found.gains} for kind in KINDS}
+    rows: dict[str, dict[str, Value]] = {
+        gain.name: {
+            "texts": f"{gain.texts:,}",
+            **{kind: cells[kind][gain.name] for kind in KINDS},
+            "difference": Cell(gain.difference, low=gain.low, high=gain.high),
+            "p": number(gain.p),
+        }
+        for gain in found.gains
     }
-    plot = Figure(
-        "Right answers",
-        "Bars with 95 % intervals over originals.",
-        "tested on",
-        "accuracy",
-        tuple(beside(bars, names, gap=0.3, bars=True)),
-        tuple(names),
-    )
+    bars = beside(cells, list(rows), gap=0.3, bars=True)
     page = Findings(
         recipe="augment",
         title="Does training on pattern-made twins help, and against whom?",
@@ -61,8 +45,8 @@ def write_augmentation(found: Augmentation, folder: Path) -> Path:
             "pattern-made there by": found.tested_by,
             "trainings of each kind": found.seeds,
         },
-        tables=(table,),
-        figures=(plot,),
+        tables=(declared.table("gains", rows),),
+        figures=(declared.figure("right", bars, names=list(rows)),),
         notes=tuple(f"{remark[0].upper()}{remark[1:]}." for remark in _remarks(found)),
     )
     return write_findings(page, folder)
@@ -81,9 +65,6 @@ def _lead(found: Augmentation) -> str:
 
 def print_augmentation(console: Console, found: Augmentation) -> None:
     """A row per kind of text: both accuracies, their difference, and whether it is luck."""
-    from rich.table import Table
-    from rich.text import Text as Line
-
     console.print(Line(printable(_lead(found))))
     table = Table(title="accuracy and 95 % intervals", title_justify="left")
     for name in ("tested on", "texts", "plain", "augmented", "difference", "p"):

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..results.findings import Figure, Points
-from .plots import ticks
+from .plots import Axis
 from .showing import number
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 460, 300, 52, 446, 12, 252
@@ -69,17 +68,11 @@ def chart(figure: Figure) -> Chart:
     named = [float(i) for i in range(len(figure.names))]
     counts = sorted(set(xs))
     few = 1 < len(counts) <= MOST_COUNTS and all(x == round(x) for x in counts)
+    x, y = Axis.around(xs, LEFT, RIGHT), Axis.around(ys, BOTTOM, TOP)
     if named:
-        x_marks: Sequence[float] = [-0.5, *named, len(named) - 0.5]
-    else:
-        x_marks = counts if few else ticks(min(xs, default=0.0), max(xs, default=1.0))
-    y_marks = ticks(min(ys, default=0.0), max(ys, default=1.0))
-
-    def x(value: float) -> float:
-        return round(LEFT + (value - x_marks[0]) / (x_marks[-1] - x_marks[0]) * (RIGHT - LEFT), 1)
-
-    def y(value: float) -> float:
-        return round(BOTTOM - (value - y_marks[0]) / (y_marks[-1] - y_marks[0]) * (BOTTOM - TOP), 1)
+        x = Axis([-0.5, *named, len(named) - 0.5], LEFT, RIGHT)
+    elif few:
+        x = Axis(counts, LEFT, RIGHT)
 
     def at(value: float) -> str:
         if not named:
@@ -125,9 +118,8 @@ def chart(figure: Figure) -> Chart:
 
     return Chart(
         figure,
-        tuple((x(t), figure.names[round(t)]) for t in named)
-        or tuple((x(t), _tick(t)) for t in x_marks),
-        tuple((y(t), _tick(t)) for t in y_marks),
+        tuple((x(t), figure.names[round(t)]) for t in named) or x.ticks,
+        y.ticks,
         tuple(drawn(i, p) for i, p in enumerate(figure.series)),
         _room(figure),
     )
@@ -139,7 +131,3 @@ def _room(figure: Figure) -> float:
         return 0.0
     below = longest * math.sin(math.radians(SLANT)) + (40 if figure.x else 18)
     return round(max(below - (HEIGHT - BOTTOM), 1.0), 1)
-
-
-def _tick(value: float) -> str:
-    return f"{value:.10g}".replace("-", "−")

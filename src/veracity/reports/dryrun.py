@@ -10,7 +10,6 @@ from pathlib import Path
 from urllib.parse import quote
 
 import numpy as np
-from markupsafe import Markup
 
 from ..core.progress import Progress, Watcher
 from ..experiments.dryrun_findings import (
@@ -19,16 +18,15 @@ from ..experiments.dryrun_findings import (
     DryRun,
     DryRunFindings,
     Key,
-    MethodProfile,
     Trial,
     findings,
 )
 from ..results.guarantees import LUCK, REACH
+from ..results.run import SUMMARIES
 from . import plots
-from .agreement import AGREE, DISAGREE
-from .dryrun_sentences import headline, remarks
+from .dryrun_sentences import SIGNS, headline, remarks
 from .html import write_report
-from .pages import rendered, write_page
+from .pages import is_newer, rendered, write_page
 from .sentences import Sentence, SentenceStore, choose, explained
 from .showing import percent
 
@@ -40,7 +38,6 @@ EASY = 16
 """So many words are read at a glance."""
 
 MOST_TRIED = 20
-SIGNS = {"exposes": "✓", "unclear": "?", "hides": "✗"}
 
 
 def write_dryrun(
@@ -52,19 +49,15 @@ def write_dryrun(
 ) -> Path:
     """Put the page in the folder, or where it is asked for, and the audits' reports with them."""
     path = path or dry.folder / "report.html"
-    scored = [t for t in dry.trials if t.status == "scored"]
-    stale = [t for t in scored if not _is_fresh(dry.folder / t.audit)]
+    stale = []
+    for trial in dry.trials:
+        audit = dry.folder / trial.audit
+        if trial.status == "scored" and not is_newer(audit / "report.html", audit / SUMMARIES):
+            stale.append(trial)
     for number, trial in enumerate(stale, start=1):
         write_report(dry.run(trial))
         watch(Progress(number, len(stale), trial.name))
     return write_page(build_dryrun(dry, path.parent, found), path)
-
-
-def _is_fresh(audit: Path) -> bool:
-    report, summary = audit / "report.html", audit / "summaries.json"
-    return report.exists() and (
-        not summary.exists() or report.stat().st_mtime >= summary.stat().st_mtime
-    )
 
 
 def build_dryrun(
@@ -76,6 +69,8 @@ def build_dryrun(
     return rendered(
         "dryrun.html",
         page=page,
+        headline=headline(dry, found),
+        remarks=remarks(dry, found),
         dry=dry,
         config=dry.config,
         found=found,
@@ -84,24 +79,7 @@ def build_dryrun(
         half=HALF,
         reach=REACH,
         luck=LUCK,
-        agree=AGREE,
-        disagree=DISAGREE,
     )
-
-
-@dataclass(frozen=True)
-class _Group:
-    """The columns of one cue, strongest first."""
-
-    title: str
-    cells: Sequence[CueResult]
-
-
-@dataclass(frozen=True)
-class _MethodCost:
-    profile: MethodProfile
-    seconds_share: float
-    questions_share: float
 
 
 @dataclass(frozen=True)
@@ -110,17 +88,6 @@ class _Contrast:
 
     cell: CueResult
     sentence: Sentence
-    shows: str
-    fails: str
-
-
-@dataclass(frozen=True)
-class _DrawnContrast:
-    """Where it stands among the sentences of the page, and whose rows are drawn."""
-
-    number: int
-    rows: Sequence[int]
-    cue: str
     shows: str
     fails: str
 
@@ -138,20 +105,12 @@ class DryRunPage:
     found: DryRunFindings
     place: Path
 
-    @property
-    def headline(self) -> str:
-        return headline(self.dry, self.found)
-
-    @property
-    def remarks(self) -> list[str]:
-        return remarks(self.dry, self.found)
-
     @cached_property
-    def groups(self) -> list[_Group]:
-        cues = list(dict.fromkeys(cell.cue for cell in self.found.cells))
+    def groups(self) -> list[tuple[str, list[CueResult]]]:
+        """The title of every cue and its columns, strongest first."""
+        cues = dict.fromkeys(cell.cue for cell in self.found.cells)
         return [
-            _Group(self.dry.title(cue), [c for c in self.found.cells if c.cue == cue])
-            for cue in cues
+            (self.dry.title(cue), [c for c in self.found.cells if c.cue == cue]) for cue in cues
         ]
 
     @property
@@ -165,18 +124,11 @@ class DryRunPage:
     @property
     def cues(self) -> list[tuple[str, str]]:
         """The cues in the plots, with the shape of their marks."""
-        return [(g.title, plots.shape(i)) for i, g in enumerate(self.groups)]
+        return [(title, plots.shape(i)) for i, (title, _) in enumerate(self.groups)]
 
     @property
-    def has_decoys(self) -> bool:
-        return any(p.decoys is not None for p in self.found.profiles)
-
-    @property
-    def costs(self) -> list[_MethodCost]:
-        ordered = sorted(self.found.profiles, key=lambda p: p.seconds)
-        seconds = plots.shares([p.seconds for p in ordered])
-        questions = plots.shares([p.questions for p in ordered])
-        return [_MethodCost(*row) for row in zip(ordered, seconds, questions, strict=True)]
+    def costs(self) -> list[plots.CostRow]:
+        return plots.cost_rows((p.method, p.seconds, p.questions) for p in self.found.profiles)
 
     def link(self, trial: Trial) -> str:
         """The audit's own report, as seen from this page."""
@@ -247,21 +199,12 @@ class DryRunPage:
         return kept
 
     @property
-    def example(self) -> _DrawnContrast | None:
-        """The contrast as the script draws it."""
-        one = self.contrast
-        if one is None:
+    def drawn(self) -> int | None:
+        """Where the contrast stands among the sentences of the page, if it does."""
+        if self.contrast is None:
             return None
-        place = self.found.cells.index(one.cell)
-        number = next((i for i, x in enumerate(self.kept.items) if x["model"] == place), None)
-        if number is None:
-            return None
-        rows = [self.methods.index(m) for m in (one.shows, one.fails)]
-        return _DrawnContrast(number, rows, self.kept.groups[place], one.shows, one.fails)
-
-    @property
-    def data(self) -> Markup:
-        return Markup(self.kept.json)
+        place = self.found.cells.index(self.contrast.cell)
+        return next((i for i, x in enumerate(self.kept.items) if x["model"] == place), None)
 
     @property
     def methods(self) -> list[str]:

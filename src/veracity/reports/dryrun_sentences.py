@@ -15,6 +15,7 @@ from ..experiments.dryrun_findings import (
 from ..results.verdicts import listed
 
 MOST_NAMED = 3
+SIGNS = {"exposes": "✓", "unclear": "?", "hides": "✗"}
 
 
 def sentences(dry: DryRun, found: DryRunFindings) -> str:

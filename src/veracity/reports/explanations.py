@@ -17,7 +17,7 @@ from ..core.inputs import FloatArray
 from .coloured import ColouredWord, coloured
 from .pages import rendered, write_page
 from .showing import number, printable, shortened
-from .terminal import print_attributions
+from .terminal import plain_table, print_attributions
 
 SHOWN_LABELS = 5
 """So many labels are named with their probabilities, the likeliest."""
@@ -82,7 +82,7 @@ def print_explanations(console: Console, found: Sequence[Explanation], *, top: i
 
 
 def _table(one: Explanation, top: int) -> Table:
-    table = Table(box=None, pad_edge=False, show_header=True)
+    table = plain_table()
     table.add_column("word", overflow="fold")
     table.add_column(Line(f"score for {printable(one.target)}"), justify="right", no_wrap=True)
     for _, word, score in one.strongest(top):

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
 
 from ..results.findings import Cell, Findings
 from . import charts
 from .pages import rendered, write_page
 from .showing import number, printable
 from .steps import Links, step_pages
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
 
 WIDE = 8
 """Tables with more columns need a wide terminal."""
@@ -50,9 +49,6 @@ def figure(value: float, unit: str) -> str:
 
 def print_findings(console: Console, found: Findings) -> None:
     """Claims first, then every table."""
-    from rich.markup import escape
-    from rich.table import Table
-
     for statement, looks in found.statements.items():
         if looks[0].where:
             console.print(escape(statement))
@@ -76,8 +72,6 @@ def _cell(cell: Cell | str | None, unit: str) -> str:
     if cell is None:
         return ""
     if isinstance(cell, str):
-        from rich.markup import escape
-
         return escape(printable(cell))
     words = figure(cell.value, unit)
     if cell.spread is not None:

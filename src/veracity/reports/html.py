@@ -8,17 +8,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from markupsafe import Markup
-
-from ..results.conclusions import Conclusion, Conclusions, conclude
-from ..results.config import MetricInfo, SkippedMethod
+from ..results.conclusions import Conclusions, conclude
+from ..results.config import MetricInfo
 from ..results.curves import deletion_figures
-from ..results.run import Cost, Run, remarks
-from ..results.sampling import Lead, Noise, OwnError, leads, noise, own_errors, questions_per_text
+from ..results.run import Run, remarks
+from ..results.sampling import Noise, OwnError, leads, noise, own_errors, questions_per_text
 from ..results.standings import Standing
 from ..results.verdicts import Verdict
 from . import charts, plots
-from .agreement import AGREE, DISAGREE
 from .pages import pair_page, rendered, write_page
 from .scoreboard import Board, board, comparisons, leading
 from .sentences import (
@@ -63,32 +60,16 @@ def _render(page: _Page) -> str:
     return rendered(
         "report.html",
         styles=("report.css", "charts.css"),
+        filters={"reason": _reason, "sure": _sure},
         page=page,
         run=page.run,
         config=page.run.config,
-        agree=AGREE,
-        disagree=DISAGREE,
+        remarks=remarks(page.run),
+        comparisons=comparisons,
+        leads=leads,
         plots=plots,
         size=charts,
     )
-
-
-@dataclass(frozen=True)
-class _Answer:
-    """A verdict taken apart so that the method can stand out."""
-
-    verdict: Verdict
-    rest: str
-    sure: str
-
-
-@dataclass(frozen=True)
-class _CostRow:
-    cost: Cost
-    seconds: float
-    questions: float
-    seconds_share: float
-    questions_share: float
 
 
 @dataclass(frozen=True)
@@ -102,14 +83,6 @@ class _Page:
     payload: Payload
 
     @property
-    def data(self) -> Markup:
-        return Markup(self.payload.json)
-
-    @property
-    def baselines(self) -> list[str]:
-        return self.run.config.baselines
-
-    @property
     def methods(self) -> list[str]:
         return methods_in_order(self.run)
 
@@ -121,19 +94,13 @@ class _Page:
     def of(self, model: str) -> list[Standing]:
         return [s for s in self.standings if s.model == model]
 
-    def answers(self, model: str) -> list[_Answer]:
-        return [_answer(v) for v in self.conclusions.of(model).verdicts]
-
-    def conclusion(self, model: str) -> Conclusion:
-        return self.conclusions.of(model)
-
     def board(self, model: str, *, headline: bool) -> Board | None:
         first = leading(self.of(model))
         columns = first if headline else [s for s in self.of(model) if s not in first]
-        return board(model, columns, baselines=self.baselines) if columns else None
+        return board(model, columns, baselines=self.run.config.baselines) if columns else None
 
     def panels(self, model: str) -> list[plots.Panel]:
-        return [plots.panel(s, self.baselines) for s in leading(self.of(model))]
+        return [plots.panel(s, self.run.config.baselines) for s in leading(self.of(model))]
 
     @cached_property
     def curves(self) -> dict[str, list[charts.Chart]]:
@@ -151,10 +118,6 @@ class _Page:
         return [(m, a) for m, a in self.run.config.metrics.items() if not a.of_model]
 
     @property
-    def shown(self) -> int:
-        return len(self.payload.places)
-
-    @property
     def explained(self) -> int:
         return sum(len(t.sentences) for t in self.texts)
 
@@ -168,14 +131,16 @@ class _Page:
         return [(s, self.payload.places.get((s.model, s.example.id))) for s in least]
 
     @cached_property
-    def costs(self) -> dict[str, list[_CostRow]]:
-        found = [c for c in self.run.costs() if c.examples]
-        return {m: _cost_rows([c for c in found if c.model == m]) for m in self.run.models}
-
-    @property
-    def remarks(self) -> list[str]:
-        """What a budget made of the run."""
-        return remarks(self.run)
+    def costs(self) -> dict[str, list[plots.CostRow]]:
+        found = self.run.costs()
+        return {
+            model: plots.cost_rows(
+                (c.explainer, c.seconds / c.examples, c.questions / c.examples)
+                for c in found
+                if c.model == model and c.examples
+            )
+            for model in self.run.models
+        }
 
     @cached_property
     def noise(self) -> list[Noise]:
@@ -184,20 +149,11 @@ class _Page:
 
     @cached_property
     def own_errors(self) -> list[OwnError]:
-        return own_errors(self.run)
+        return list(own_errors(self.run))
 
     @cached_property
     def questions(self) -> Mapping[tuple[str, str], float]:
         return questions_per_text(self.run)
-
-    def noise_of(self, model: str) -> list[Noise]:
-        return [n for n in self.noise if n.model == model and n.headline]
-
-    def errors_of(self, model: str) -> list[OwnError]:
-        return [e for e in self.own_errors if e.model == model]
-
-    def leads_of(self, model: str) -> list[Lead]:
-        return leads(self.of(model), self.noise)
 
     def model_metrics(self, model: str) -> list[tuple[str, Mapping[str, float]]]:
         summaries = self.run.summaries().get(model, {}).get("", {})
@@ -208,36 +164,20 @@ class _Page:
             if m in summaries
         ]
 
-    def skipped(self, model: str) -> list[SkippedMethod]:
-        return [s for s in self.run.config.skipped if s.model == model]
 
-    def comparisons(self, model: str) -> str:
-        return comparisons(self.of(model))
-
-
-def _answer(verdict: Verdict) -> _Answer:
+def _reason(verdict: Verdict) -> str:
+    """A verdict without the purpose and the method, which stand above it."""
     rest = verdict.sentence.removeprefix(f"To {verdict.purpose}, ")
     if verdict.use:
-        rest = rest.partition(": ")[2]  # the method stands above it
-    lead = ("small lead" if verdict.close else "clear lead") if verdict.leads else "best or tied"
-    sure = f"tied with {len(verdict.tied)}" if verdict.tied else lead
-    return _Answer(
-        verdict, rest[:1].upper() + rest[1:], "tests disagree" if verdict.disagree else sure
-    )
+        rest = rest.partition(": ")[2]
+    return rest[:1].upper() + rest[1:]
 
 
-def _cost_rows(costs: Sequence[Cost]) -> list[_CostRow]:
-    ordered = sorted(costs, key=lambda c: c.seconds / c.examples)
-    seconds = [c.seconds / c.examples for c in ordered]
-    questions = [c.questions / c.examples for c in ordered]
-    return [
-        _CostRow(*row)
-        for row in zip(
-            ordered,
-            seconds,
-            questions,
-            plots.shares(seconds),
-            plots.shares(questions),
-            strict=True,
-        )
-    ]
+def _sure(verdict: Verdict) -> str:
+    if verdict.disagree:
+        return "tests disagree"
+    if verdict.tied:
+        return f"tied with {len(verdict.tied)}"
+    if verdict.leads:
+        return "small lead" if verdict.close else "clear lead"
+    return "best or tied"

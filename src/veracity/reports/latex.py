@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import groupby
 
 from ..results.standings import Entry, Standing
 from .scoreboard import Board, board
@@ -76,13 +77,10 @@ def _metric_row(metrics: Sequence[str]) -> list[str]:
     """The metrics above their quantities, where there is more than one to tell apart."""
     if len(set(metrics)) < 2:
         return []
-    groups: list[tuple[str, int]] = []
-    for metric in metrics:
-        if groups and groups[-1][0] == metric:
-            groups[-1] = (metric, groups[-1][1] + 1)
-        else:
-            groups.append((metric, 1))
-    cells = [rf"\multicolumn{{{n}}}{{c}}{{{escaped(metric)}}}" for metric, n in groups]
+    cells = [
+        rf"\multicolumn{{{len(list(alike))}}}{{c}}{{{escaped(metric)}}}"
+        for metric, alike in groupby(metrics)
+    ]
     return [_line(["", *cells])]
 
 

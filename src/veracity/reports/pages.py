@@ -18,6 +18,7 @@ from .. import __version__
 from ..core.files import check_new, written_whole
 from ..results.run import Run, slug
 from . import showing
+from .agreement import AGREE, DISAGREE
 from .scoreboard import ARROWS, against_chance
 
 _HERE = Path(__file__).parent
@@ -39,6 +40,12 @@ def check_page(path: Path) -> None:
     check_new(path, OURS)
 
 
+def is_newer(page: Path, shown: Path) -> bool:
+    """Whether a page is there, and the file that it shows has not been written since."""
+    before = shown.stat().st_mtime_ns if shown.exists() else 0
+    return page.exists() and page.stat().st_mtime_ns >= before
+
+
 def pair_page(run: Run, model: str) -> Path:
     """Where the page stands that shows texts beside their twins, if it was written."""
     return run.folder / ("pairs.html" if len(run.models) == 1 else f"pairs-{slug(model)}.html")
@@ -56,14 +63,34 @@ def rendered(
     css, js = (
         "\n".join((_HERE / f).read_text("utf-8") for f in files) for files in (styles, scripts)
     )
-    environment = Environment(
+    templates = environment()
+    templates.filters |= filters or {}
+    policy = (
+        f"default-src 'none'; script-src '{_digest(js)}'; style-src '{_digest(css)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    return templates.get_template(template).render(
+        policy=policy,
+        css=Markup(css),
+        js=Markup(js),
+        version=__version__,
+        arrows=ARROWS,
+        agree=AGREE,
+        disagree=DISAGREE,
+        **context,
+    )
+
+
+def environment() -> Environment:
+    """The templates, and the forms in which they show things."""
+    templates = Environment(
         loader=FileSystemLoader(_HERE),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {
+    templates.filters |= {
         "number": showing.number,
         "percent": showing.percent,
         "exact_percent": showing.exact_percent,
@@ -77,20 +104,8 @@ def rendered(
         "settings": showing.setting_list,
         "chance": against_chance,
         "heat": heat,
-        **(filters or {}),
     }
-    policy = (
-        f"default-src 'none'; script-src '{_digest(js)}'; style-src '{_digest(css)}'; "
-        "base-uri 'none'; form-action 'none'"
-    )
-    return environment.get_template(template).render(
-        policy=policy,
-        css=Markup(css),
-        js=Markup(js),
-        version=__version__,
-        arrows=ARROWS,
-        **context,
-    )
+    return templates
 
 
 def _digest(content: str) -> str:

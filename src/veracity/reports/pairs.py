@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text as Line
 
 from ..core.errors import PluginError
 from ..core.examples import UNLABELLED
 from ..core.plugins import nearest
 from ..data.words import is_chinese
 from ..results.conclusions import Conclusions, conclude
-from ..results.pairs import Pair, Pairs, Side, pairs_of, telling_method
+from ..results.pairs import Pairs, Side, pairs_of, telling_method
 from ..results.robustness import UNTYPED, GroupAccuracy, Robustness, robustness_of
 from ..results.run import Run
 from .coloured import ColouredWord, coloured
 from .pages import pair_page, rendered, write_page
 from .showing import exact_percent, number, printable
-
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
-
 
 ATTACKS = {
     "idr": "dispensable words put in, taken out or replaced",
@@ -52,15 +50,12 @@ def write_pair_pages(
     advice = None if method else conclusions or conclude(run)
     written = []
     for name in models:
-        found = pairs_of(run, name, _telling(run, name, method, advice))
+        told = method if advice is None else telling_method(run, name, advice.of(name).verdicts)
+        found = pairs_of(run, name, told)
         path = out or pair_page(run, name)
         rates = robustness_of(run, name) if UNLABELLED not in run.labels else None
         written.append(write_pairs(found, path, robustness=rates))
     return written
-
-
-def _telling(run: Run, model: str, method: str, advice: Conclusions | None) -> str:
-    return method if advice is None else telling_method(run, model, advice.of(model).verdicts)
 
 
 def write_pairs(found: Pairs, path: Path, *, robustness: Robustness | None = None) -> Path:
@@ -73,40 +68,24 @@ def pairs_page(found: Pairs, *, robustness: Robustness | None = None) -> str:
         "pairs.html",
         styles=("report.css", "suspects.css"),
         scripts=(),
+        filters={"shaded": _shaded, "rationales": _rationales},
         found=found,
-        cards=[_card(pair) for pair in found.pairs[:MOST_PAIRS]],
+        pairs=found.pairs[:MOST_PAIRS],
         robustness=robustness,
         attacks=ATTACKS,
         sections=sections(robustness) if robustness else [],
     )
 
 
-@dataclass(frozen=True)
-class _Row:
-    name: str
-    one: Side
-    words: tuple[ColouredWord, ...]
-    after: str
-    rationales: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class _Card:
-    pair: Pair
-    rows: tuple[_Row, _Row]
-
-
-def _card(pair: Pair) -> _Card:
-    return _Card(pair, (_row("original", pair.original), _row("twin", pair.twin)))
-
-
-def _row(name: str, one: Side) -> _Row:
+def _shaded(one: Side) -> tuple[ColouredWord, ...]:
     marked = {place for places in one.rationales for place in places}
-    gaps = one.input.gaps
-    words = coloured(gaps[:-1], one.input.words, one.scores, marked=marked, top=one.top)
+    gaps = one.input.gaps[:-1]
+    return coloured(gaps, one.input.words, one.scores, marked=marked, top=one.top)
+
+
+def _rationales(one: Side) -> list[str]:
     between = "" if is_chinese(one.input.text) else " "
-    sets = tuple(between.join(one.input.words[i] for i in places) for places in one.rationales)
-    return _Row(name, one, words, gaps[-1], sets)
+    return [between.join(one.input.words[i] for i in places) for places in one.rationales]
 
 
 # ---- in a terminal --------------------------------------------------------------------------
@@ -114,8 +93,6 @@ def _row(name: str, one: Side) -> _Row:
 
 def print_robustness(console: Console, found: Mapping[str, Robustness]) -> None:
     """A row per kind of text, a column per model, and what became of the pairs."""
-    from rich.text import Text as Line
-
     console.print(_table(found))
     for model, one in found.items():
         console.print(
@@ -128,9 +105,6 @@ def print_robustness(console: Console, found: Mapping[str, Robustness]) -> None:
 
 
 def _table(found: Mapping[str, Robustness]) -> Table:
-    from rich.table import Table
-    from rich.text import Text as Line
-
     table = Table(title="accuracy and its 95 % interval", title_justify="left")
     table.add_column("texts")
     table.add_column("number", justify="right")

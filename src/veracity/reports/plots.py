@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..experiments.dryrun_findings import CueResult, MethodProfile
@@ -11,9 +11,30 @@ from ..results.standings import Entry, Standing
 from .scoreboard import against_chance
 from .showing import number, percent, shortened
 
-_Scale = Callable[[float], float]
-
 WIDTH, LEFT, RIGHT, TOP, ROW = 330, 146, 316, 8, 24
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Where values stand along a side of a plot, from its first mark to its last."""
+
+    marks: Sequence[float]
+    start: float
+    end: float
+
+    @classmethod
+    def around(cls, values: Sequence[float], start: float, end: float) -> Axis:
+        """From a round number to another, with all values between."""
+        return cls(ticks(min(values, default=0.0), max(values, default=1.0)), start, end)
+
+    def __call__(self, value: float) -> float:
+        first, last = self.marks[0], self.marks[-1]
+        return round(self.start + (value - first) / (last - first) * (self.end - self.start), 1)
+
+    @property
+    def ticks(self) -> tuple[tuple[float, str], ...]:
+        """The marks with their numbers."""
+        return tuple((self(mark), f"{mark:.10g}".replace("-", "−")) for mark in self.marks)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,12 +68,7 @@ def panel(standing: Standing, baselines: Collection[str] = ()) -> Panel:
     """A plot that begins and ends where its intervals do; zero is shown only when near."""
     entries = standing.entries
     values = [v for e in entries for v in (e.low, e.mean, e.high) if math.isfinite(v)]
-    marks = ticks(min(values, default=0.0), max(values, default=1.0))
-    start, end = marks[0], marks[-1]
-
-    def x(value: float) -> float:
-        return round(LEFT + (value - start) / (end - start) * (RIGHT - LEFT), 1)
-
+    x = Axis.around(values, LEFT, RIGHT)
     dots = tuple(_dot(e, TOP + ROW * (i + 0.5), x, baselines) for i, e in enumerate(entries))
     chance = next((e for e in entries if e.method in baselines and not math.isnan(e.mean)), None)
     floor = TOP + ROW * len(entries)
@@ -60,14 +76,14 @@ def panel(standing: Standing, baselines: Collection[str] = ()) -> Panel:
         standing=standing,
         height=floor + 24,
         floor=floor,
-        ticks=tuple((x(t), f"{t:.10g}".replace("-", "−")) for t in marks),
+        ticks=x.ticks,
         chance=x(chance.mean) if chance else None,
         dots=dots,
         description="; ".join(dot.said for dot in dots),
     )
 
 
-def _dot(entry: Entry, y: float, x: _Scale, baselines: Collection[str]) -> Dot:
+def _dot(entry: Entry, y: float, x: Axis, baselines: Collection[str]) -> Dot:
     said = f"{entry.method}: {number(entry.mean)}"
     if math.isfinite(entry.low):
         said += f" ({number(entry.low)} to {number(entry.high)})"
@@ -103,7 +119,26 @@ def ticks(low: float, high: float) -> tuple[float, ...]:
     return tuple(round(i * step, 12) for i in range(first, last + 1))
 
 
-def shares(values: Sequence[float]) -> list[float]:
+@dataclass(frozen=True)
+class CostRow:
+    """What a method takes for a text, and the lengths of its bars."""
+
+    method: str
+    seconds: float
+    questions: float
+    seconds_share: float
+    questions_share: float
+
+
+def cost_rows(costs: Iterable[tuple[str, float, float]]) -> list[CostRow]:
+    """Methods with their seconds and questions for a text, cheapest first."""
+    ordered = sorted(costs, key=lambda cost: cost[1])
+    seconds = _shares([seconds for _, seconds, _ in ordered])
+    questions = _shares([questions for _, _, questions in ordered])
+    return [CostRow(*cost, *bars) for cost, *bars in zip(ordered, seconds, questions, strict=True)]
+
+
+def _shares(values: Sequence[float]) -> list[float]:
     """Lengths of bars in percent of the longest."""
     largest = max((v for v in values if math.isfinite(v)), default=0.0)
     return [100 * v / largest if largest > 0 and math.isfinite(v) else 0.0 for v in values]
@@ -112,8 +147,6 @@ def shares(values: Sequence[float]) -> list[float]:
 # ---- share seen against strength ------------------------------------------------------------
 
 RISE_WIDTH, RISE_HEIGHT = 216, 138
-_X, _Y = (52, 198), (106, 12)  # from the least to the most
-
 _SHAPES = (
     "M-3.6 0a3.6 3.6 0 1 0 7.2 0a3.6 3.6 0 1 0-7.2 0z",
     "M-3.2-3.2h6.4v6.4h-6.4z",
@@ -153,14 +186,7 @@ class Rise:
 def rise(profile: MethodProfile, cells: Sequence[CueResult], titles: Mapping[str, str]) -> Rise:
     """One small plot; the mean is over cues that were scored at every strength."""
     strengths = sorted({cell.strength for cell in cells})
-
-    def x(strength: float) -> float:
-        along = (strength - strengths[0]) / (strengths[-1] - strengths[0])
-        return round(_X[0] + along * (_X[1] - _X[0]), 1)
-
-    def y(share: float) -> float:
-        return round(_Y[0] + share * (_Y[1] - _Y[0]), 1)
-
+    x, y = Axis(strengths, 52, 198), Axis((0.0, 0.5, 1.0), 106, 12)
     by_cue = {
         cue: {c.strength: c for c in cells if c.cue == cue and profile.method in c.sights}
         for cue in titles
@@ -190,7 +216,7 @@ def rise(profile: MethodProfile, cells: Sequence[CueResult], titles: Mapping[str
         method=profile.method,
         baseline=profile.baseline,
         x_ticks=tuple((x(s), percent(s)) for s in strengths),
-        y_ticks=tuple((y(v), percent(v)) for v in (0.0, 0.5, 1.0)),
+        y_ticks=tuple((y(v), percent(v)) for v in y.marks),
         cues=lines,
         mean=mean,
         chance=averaged(lambda c: c.chance, "chance"),

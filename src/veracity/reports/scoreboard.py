@@ -47,15 +47,9 @@ def board(model: str, columns: Sequence[Standing], *, baselines: Collection[str]
     """Methods by their mean place over the columns that have a better end; chance comes last."""
     methods = list(dict.fromkeys(e.method for s in columns for e in s.entries))
     methods.sort(key=lambda m: (m in baselines, _mean_place(m, columns)))
-    rows = tuple(
-        ScoreRow(m, m in baselines, tuple(entry_of(s, m) for s in columns)) for m in methods
-    )
+    entries = [{e.method: e for e in s.entries} for s in columns]
+    rows = tuple(ScoreRow(m, m in baselines, tuple(of.get(m) for of in entries)) for m in methods)
     return Board(model, tuple(columns), rows)
-
-
-def entry_of(standing: Standing, method: str) -> Entry | None:
-    """A method's entry, if it was scored."""
-    return next((e for e in standing.entries if e.method == method), None)
 
 
 def _mean_place(method: str, columns: Sequence[Standing]) -> float:

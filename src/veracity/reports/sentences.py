@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, zip_longest
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 
 from ..core.attributions import Fragment, Kind
 from ..core.changes import DECOY, PLANTED
@@ -54,7 +56,7 @@ class Explained:
 class Payload:
     """The sentences chosen for a page, ready to be put in it."""
 
-    json: str
+    json: Markup
     places: Mapping[tuple[str, str], int]  # (model, example) → number on the page
 
 
@@ -120,7 +122,8 @@ def payload(run: Run, found: Sequence[Explained], *, room: int) -> Payload:
     chosen = [choose(f.sentences, each, seed=run.config.seed) for f in found]
     kept = SentenceStore(run.models, methods_in_order(run), run.labels, room)
     places: dict[tuple[str, str], int] = {}
-    for sentence in _in_turn(chosen):
+    # one of each model after the other, so that room is shared fairly
+    for sentence in filter(None, chain.from_iterable(zip_longest(*chosen))):
         place = kept.add(sentence, run.models.index(sentence.model), sentence.example.id)
         if place is not None:
             places[sentence.model, sentence.example.id] = place
@@ -157,7 +160,7 @@ class SentenceStore:
         return len(self.items) - 1
 
     @property
-    def json(self) -> str:
+    def json(self) -> Markup:
         return embedded(
             {
                 "models": list(self.groups),
@@ -170,12 +173,6 @@ class SentenceStore:
                 "items": self.items,
             }
         )
-
-
-def _in_turn(lists: Sequence[Sequence[Sentence]]) -> Iterator[Sentence]:
-    """One from each model after the other, so that room is shared fairly."""
-    for place in range(max(map(len, lists), default=0)):
-        yield from (sentences[place] for sentences in lists if place < len(sentences))
 
 
 def _text(sentence: Sentence, room: int) -> dict[str, Any]:
@@ -253,9 +250,9 @@ def _size(content: Any) -> int:
     return len(embedded(content).encode())
 
 
-def embedded(content: Any) -> str:
+def embedded(content: Any) -> Markup:
     """JSON that may stand inside a script element: nothing in it can end the element."""
     text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
+    return Markup(text)

@@ -9,7 +9,7 @@ from ..core.truths import WordSets
 from ..results.run import Run
 from ..results.truths import word_view
 from .html import write_report
-from .pages import pair_page
+from .pages import is_newer, pair_page
 from .truths import write_words
 
 Links = Mapping[str, Mapping[str, str]]
@@ -34,7 +34,7 @@ def _audits(steps: Path) -> Iterator[tuple[str, Path]]:
         families = run.families()
         paired = any(own != name and own in families for name, own in families.items())
         beside = [pair_page(run, model) for model in run.models] if paired else []
-        if not all(_newer(page, file) for page in (report, *beside)):
+        if not all(is_newer(page, file) for page in (report, *beside)):
             if paired:
                 from .pairs import write_pair_pages
 
@@ -44,13 +44,9 @@ def _audits(steps: Path) -> Iterator[tuple[str, Path]]:
         yield from (("pairs", page) for page in beside)
 
 
-def _newer(page: Path, shown: Path) -> bool:
-    return page.exists() and page.stat().st_mtime_ns >= shown.stat().st_mtime_ns
-
-
 def _words(steps: Path) -> Iterator[tuple[str, Path]]:
     for file in steps.rglob("words.json"):
         page = file.with_suffix(".html")
-        if not _newer(page, file):
+        if not is_newer(page, file):
             write_words(word_view(WordSets.load(file)), page)
         yield "words", page

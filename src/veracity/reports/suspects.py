@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text as Line
 
 from ..suspicion.record import Suspect, SuspectExample, Suspects
 from . import showing
 from .coloured import ColouredWord, coloured
 from .pages import rendered, write_page
-from .plots import ticks
+from .plots import Axis
 from .showing import number, percent, printable
+from .terminal import plain_table
 
 PAGE = "suspects.html"
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 440, 54, 690, 12, 396
+SIZE = {"width": 720, "height": 440, "left": 54, "right": 690, "top": 12, "bottom": 396}
+"""Of the plot."""
 WIDE = 100
 WHEN_WIDE = ("put in", "same side")
 """Narrower terminals leave these columns out, so that names stay whole."""
@@ -36,10 +35,10 @@ def suspects_page(found: Suspects) -> str:
         PAGE,
         styles=("report.css", "suspects.css"),
         scripts=(),
-        filters={"p_value": p_value, "sentence": sentence},
+        filters={"p_value": p_value, "sentence": sentence, "longest": _longest, "shaded": _shaded},
         found=found,
-        leaders=[_leader(s) for s in (*found.found, *found.unfollowed, *found.others)],
-        plot=_plot(found),
+        leaders=(*found.found, *found.unfollowed, *found.others),
+        plot={**SIZE, **_plot(found)},
     )
 
 
@@ -68,12 +67,7 @@ def sentence(s: Suspect) -> str:
 
 def print_suspects(console: Console, found: Suspects) -> None:
     """The strongest candidates in a table, suspects first, then what to make of them."""
-    table = Table(
-        title=Line(printable(found.model), style="bold"),
-        title_justify="left",
-        box=None,
-        pad_edge=False,
-    )
+    table = plain_table(found.model)
     table.add_column("", no_wrap=True)
     table.add_column("look", overflow="fold")
     for heading in ("kind", "speaks"):
@@ -116,109 +110,41 @@ def _short(value: float) -> str:
 # ---- for the page ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Bar:
-    name: str
-    value: float
-    x: float
-    width: float
+def _longest(s: Suspect) -> float:
+    """The weight whose bar is longest, by topic or by place."""
+    return max((abs(v) for v in (*s.topics.values(), *s.places.values())), default=0.0)
 
 
-@dataclass(frozen=True)
-class _ShownExample:
-    id: str
-    words: tuple[ColouredWord, ...]
-    label: str
-    answer: str
-    cut: tuple[bool, bool]
-
-
-@dataclass(frozen=True)
-class _Leader:
-    suspect: Suspect
-    topics: tuple[_Bar, ...]
-    places: tuple[_Bar, ...]
-    examples: tuple[_ShownExample, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Dot:
-    name: str
-    x: float
-    y: float
-    r: float
-    suspect: bool
-    title: str
-
-
-def _leader(s: Suspect) -> _Leader:
-    largest = max((abs(v) for v in (*s.topics.values(), *s.places.values())), default=0.0)
-    return _Leader(
-        s, _bars(s.topics, largest), _bars(s.places, largest), tuple(map(_example, s.examples))
-    )
-
-
-def _bars(values: Mapping[str, float], largest: float) -> tuple[_Bar, ...]:
-    """Bars from the middle, to the right for what supports the label."""
-    share = [50 * v / largest if largest > 0 else 0.0 for v in values.values()]
-    return tuple(
-        _Bar(name, v, round(50 + min(w, 0), 2), round(abs(w), 2))
-        for (name, v), w in zip(values.items(), share, strict=True)
-    )
-
-
-def _example(e: SuspectExample) -> _ShownExample:
+def _shaded(e: SuspectExample) -> tuple[ColouredWord, ...]:
     gaps = e.gaps or ("", *(" " for _ in e.words[1:]))
-    words = coloured(gaps, e.words, e.scores, marked=e.marked)
-    return _ShownExample(e.id, words, e.label, e.answer, e.cut)
+    return coloured(gaps, e.words, e.scores, marked=e.marked)
 
 
 def _plot(found: Suspects) -> dict[str, Any]:
     """Where the dots stand; the template draws them."""
     # words are told for one label; of two labels a suspect may speak for the other
     names = {s.name for s in found.found if s.kind == "word"}
-    across = ticks(*_range([dot[1] for dot in found.dots]))
-    up = ticks(*_range([dot[2] for dot in found.dots]))
-
-    def x(value: float) -> float:
-        return round(LEFT + (value - across[0]) / (across[-1] - across[0]) * (RIGHT - LEFT), 1)
-
-    def y(value: float) -> float:
-        return round(BOTTOM - (value - up[0]) / (up[-1] - up[0]) * (BOTTOM - TOP), 1)
-
+    x = Axis.around([dot[1] for dot in found.dots], SIZE["left"], SIZE["right"])
+    y = Axis.around([dot[2] for dot in found.dots], SIZE["bottom"], SIZE["top"])
     most = max((dot[3] for dot in found.dots), default=1)
-    dots = [
-        _Dot(
-            name=name,
-            x=x(expected),
-            y=y(weight),
-            r=round(1.5 + 4.5 * math.sqrt(texts / most), 1),
-            suspect=name in names,
-            title=f"{name}: weighs {number(weight, signed=True)}, expected "
+    dots: list[dict[str, Any]] = [
+        {
+            "name": name,
+            "x": x(expected),
+            "y": y(weight),
+            "r": round(1.5 + 4.5 * math.sqrt(texts / most), 1),
+            "suspect": name in names,
+            "title": f"{name}: weighs {number(weight, signed=True)}, expected "
             f"{number(expected, signed=True)}, {texts} texts",
-        )
+        }
         for name, expected, weight, texts in found.dots
     ]
-    low, high = max(across[0], up[0]), min(across[-1], up[-1])
-    suspect = ", ".join(dot.title for dot in dots if dot.suspect)
+    low, high = max(x.marks[0], y.marks[0]), min(x.marks[-1], y.marks[-1])
+    suspect = ", ".join(dot["title"] for dot in dots if dot["suspect"])
     return {
-        "width": WIDTH,
-        "height": HEIGHT,
-        "left": LEFT,
-        "right": RIGHT,
-        "top": TOP,
-        "bottom": BOTTOM,
-        "across": [_tick(x(t), t) for t in across],
-        "up": [_tick(y(t), t) for t in up],
+        "across": x.ticks,
+        "up": y.ticks,
         "line": (x(low), y(low), x(high), y(high)),
-        "dots": sorted(dots, key=lambda dot: dot.suspect),
+        "dots": sorted(dots, key=lambda dot: dot["suspect"]),
         "description": suspect or "No word is far from the line of equal weights.",
     }
-
-
-def _range(values: Sequence[float]) -> tuple[float, float]:
-    return min(values, default=0.0), max(values, default=1.0)
-
-
-def _tick(at: float, value: float) -> dict[str, Any]:
-    return {"at": at, "text": f"{value:.10g}".replace("-", "−")}

@@ -13,17 +13,12 @@ from rich.table import Table
 from rich.text import Text as Line
 
 from ..core.attributions import Attribution, ranking
-from ..experiments.dryrun_findings import (
-    Detection,
-    DryRun,
-    DryRunFindings,
-    MethodProfile,
-)
+from ..experiments.dryrun_findings import Detection, DryRun, DryRunFindings
 from ..results.conclusions import Conclusions, Recommendation
 from ..results.run import Run
 from ..results.standings import Entry, Standing
 from ..results.verdicts import Verdict, verdicts
-from .dryrun_sentences import headline, remarks
+from .dryrun_sentences import SIGNS, headline, remarks
 from .scoreboard import ARROWS, Board, against_chance, board, leading
 from .showing import number, percent, printable, words
 
@@ -153,6 +148,12 @@ def _print_model(
     console.print()
 
 
+def plain_table(title: str = "") -> Table:
+    """Columns without lines between them."""
+    heading = Line(printable(title), style="bold") if title else None
+    return Table(title=heading, title_justify="left", box=None, pad_edge=False)
+
+
 def _table(shown: Board) -> Table:
     table = Table(title=Line(printable(shown.model), style="bold"), title_justify="left")
     table.add_column("method", overflow="fold")
@@ -188,7 +189,6 @@ def _verdict(sentence: str, use: str | None) -> Line:
 
 # ---- dry runs -------------------------------------------------------------------------------
 
-SIGNS = {"exposes": "✓", "unclear": "?", "hides": "✗"}
 _STYLES = {"exposes": "bold", "unclear": "", "hides": "red"}
 _COLUMN = 9  # characters of a cue's column
 
@@ -220,17 +220,13 @@ def _matrix(console: Console, dry: DryRun, found: DryRunFindings) -> Table:
     for profile in found.profiles:
         cells = [_sight(cell.sights.get(profile.method)) for cell in shown]
         style = "dim" if profile.baseline else ""
-        table.add_row(
-            Line(printable(profile.method), style=style), *_summary(profile, found), *cells
-        )
+        exposed = f"{len(profile.exposes)} of {len(found.cells)}"
+        method = Line(printable(profile.method), style=style)
+        table.add_row(method, Line(exposed), Line(percent(profile.worst)), *cells)
     if shown:
         chance = [Line(f"{percent(cell.chance)}  ", style="dim") for cell in shown]
         table.add_row(Line("by chance", style="dim"), Line(""), Line(""), *chance)
     return table
-
-
-def _summary(profile: MethodProfile, found: DryRunFindings) -> tuple[Line, Line]:
-    return Line(f"{len(profile.exposes)} of {len(found.cells)}"), Line(percent(profile.worst))
 
 
 def _sight(sight: Detection | None) -> Line:

@@ -15,6 +15,7 @@ from rich.text import Text as Line
 from ..results.truths import LabelWords, LexiconOverlap, SetWord, WordView
 from .pages import rendered, write_page
 from .showing import count, duration, number, percent, printable, shortened
+from .terminal import plain_table
 
 PAGE = "truths.html"
 MOST_WORDS = 500
@@ -58,16 +59,8 @@ def _table(one: LabelWords, top: int, room: int) -> Table:
     contexts = room >= NARROW
     shown = one.members[:top]
     left = len(one.members) - len(shown)
-    table = Table(
-        title=Line(
-            printable(f"{one.label}: {len(one.members):,} words")
-            + (f", the strongest {len(shown)}" if left and one.order != "name" else ""),
-            style="bold",
-        ),
-        title_justify="left",
-        box=None,
-        pad_edge=False,
-    )
+    some = f", the strongest {len(shown)}" if left and one.order != "name" else ""
+    table = plain_table(f"{one.label}: {len(one.members):,} words{some}")
     table.add_column("word", overflow="fold", max_width=WIDEST_WORD if contexts else None)
     for heading in ("score", "texts", "elsewhere"):
         table.add_column(heading, justify="right", no_wrap=True)
@@ -94,7 +87,7 @@ def _in_context(member: SetWord, room: int) -> Line:
 
 
 def _lexicons(comparisons: Sequence[LexiconOverlap]) -> Table:
-    table = Table(box=None, pad_edge=False)
+    table = plain_table()
     table.add_column("lexicon", overflow="fold")
     table.add_column("labels", overflow="fold")
     for heading in ("same", "opposite", "recall", "of met", "Jaccard"):

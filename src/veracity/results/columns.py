@@ -56,7 +56,5 @@ def best_of(
         return None
     better = np.fmin if quantity.better == "lower" else np.fmax
     found: FloatArray = better.reduce(searches)
-    best: FloatArray = np.where(
-        np.isnan(found), np.nan, better(found, better.reduce(values, axis=1))
-    )
-    return best
+    best: FloatArray = better(found, better.reduce(values, axis=1))
+    return np.where(np.isnan(found), np.nan, best)

@@ -40,19 +40,19 @@ def deletion_figures(run: Run) -> dict[str, list[Figure]]:
     return {model: figures for model, figures in found.items() if figures}
 
 
-Lines = Mapping[str, Mapping[int, float]]
+Lines = Mapping[str, Mapping[float, float]]
 """By method: by number of words that are gone, the mean over texts."""
 
 
 def _means(columns: Mapping[str, Column]) -> dict[str, Lines]:
-    found: dict[str, dict[str, dict[int, float]]] = {}
+    found: dict[str, dict[str, dict[float, float]]] = {}
     for name, column in columns.items():
         counted = _COUNTED.fullmatch(name)
         for method in column.methods if counted else ():
             values = list(column.of(method).values())
             if counted and values:
                 lines = found.setdefault(counted[1], {})
-                lines.setdefault(method, {})[int(counted[2])] = float(np.mean(values))
+                lines.setdefault(method, {})[float(counted[2])] = float(np.mean(values))
     return dict(found)
 
 
@@ -76,20 +76,10 @@ def _whole(run: Run, model: str, examples: list[Example]) -> dict[str, float]:
 def _figure(what: str, metric: str, lines: Lines, whole: float, run: Run) -> Figure:
     """Methods in the order of the run, chance as a dashed line."""
     title, y = _TITLES[what]
-    return Figure(
-        title,
-        metric,
-        "words removed, the most important first",
-        y,
-        tuple(
-            Points(
-                method,
-                (0.0, *map(float, sorted(lines[method]))),
-                (whole, *(lines[method][k] for k in sorted(lines[method]))),
-                line=True,
-                dashed=method in run.config.baselines,
-            )
-            for method in run.explainers
-            if method in lines
-        ),
+    dashed = run.config.baselines
+    series = tuple(
+        Points.of(m, [(0.0, whole), *sorted(lines[m].items())], line=True, dashed=m in dashed)
+        for m in run.explainers
+        if m in lines
     )
+    return Figure(title, metric, "words removed, the most important first", y, series)

@@ -91,14 +91,9 @@ def beside(
     for place, (title, cells) in enumerate(series.items()):
         offset = gap * (place - (len(series) - 1) / 2)
         kept = {i: cells[name] for i, name in enumerate(names) if name in cells}
-        points.append(
-            Points(
-                title,
-                tuple(i + offset for i in kept),
-                tuple(cell.value for cell in kept.values()),
-                low=tuple(c.value if c.low is None else c.low for c in kept.values()),
-                high=tuple(c.value if c.high is None else c.high for c in kept.values()),
-                bars=bars,
-            )
-        )
+        x = tuple(i + offset for i in kept)
+        y = tuple(cell.value for cell in kept.values())
+        low = tuple(c.value if c.low is None else c.low for c in kept.values())
+        high = tuple(c.value if c.high is None else c.high for c in kept.values())
+        points.append(Points(title, x, y, low=low, high=high, bars=bars))
     return points

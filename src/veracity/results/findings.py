@@ -49,30 +49,19 @@ class Cell:
         far as it lies within what is possible."""
         known = np.array([v for v in values if not np.isnan(v)], dtype=np.float64)
         mean = float(known.mean()) if len(known) else float("nan")
+        spread = float(known.std(ddof=1)) if len(known) > 1 else None
         low = high = None
         if len(known) > 2:
             low, high = (float(end) for end in np.clip(mean_intervals(known[:, None])[0], *within))
-        return cls(
-            mean,
-            float(known.std(ddof=1)) if len(known) > 1 else None,
-            low,
-            high,
-            len(known),
-            *_printed(published),
-        )
+        return cls(mean, spread, low, high, len(known), *_printed(published))
 
     @classmethod
     def at(
-        cls,
-        interval: Sequence[float],
-        *,
-        n: int | None = None,
-        published: Published = None,
-        marked: bool = False,
+        cls, interval: Sequence[float], *, n: int | None = None, published: Published = None
     ) -> Cell:
         """A figure and the ends of its interval."""
         value, low, high = interval
-        return cls(value, None, low, high, n, *_printed(published), marked)
+        return cls(value, None, low, high, n, *_printed(published))
 
 
 def _printed(published: Published) -> tuple[float | None, float | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Literal
 
 from ..core.changes import BOUND, DECOY, MANIPULATION, PLANTED
@@ -114,15 +114,12 @@ def planted_facts(data: Dataset) -> dict[str, float]:
     masks = {kind: [m for e in data for m in e.truths.get(kind, ())] for kind in (PLANTED, DECOY)}
     words = sum(e.input.n_features for e in data)
     all_right = reliance(data, [True] * len(data))
-    known = {} if all_right is None else asdict(all_right) | {"required": all_right.required}
     return {
         "examples": len(data),
         "carriers": len(masks[PLANTED]),
         "decoys": len(masks[DECOY]),
         "word_share": sum(int(m.sum()) for m in masks[PLANTED]) / words if words else 0.0,
-        "bound": known.get("bound", 1.0),
-        "ceiling": known.get("ceiling", 1.0),
-        "required": known.get("required", 1.0),
+        **{name: getattr(all_right, name, 1.0) for name in ("bound", "ceiling", "required")},
     }
 
 

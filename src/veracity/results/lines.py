@@ -33,16 +33,16 @@ class ResumableLines:
                     f"{self.part} holds the beginning of other work. Choose another --out, or "
                     "delete that file"
                 )
-            whole = start = file.tell()
+            whole = file.tell()
             for line in file:
                 try:
-                    place = json.loads(line)["place"] if line.endswith(b"\n") else None
+                    place = int(json.loads(line)["place"])
                 except (ValueError, KeyError, TypeError):
-                    place = None
-                if place is None:
                     break
-                self.done[int(place)] = (start, len(line))
-                start = whole = start + len(line)
+                if not line.endswith(b"\n"):
+                    break
+                self.done[place] = (whole, len(line))
+                whole += len(line)
         with self.part.open("r+b") as file:
             file.truncate(whole)
 

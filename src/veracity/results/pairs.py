@@ -3,19 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from ..core.attributions import Attribution
 from ..core.errors import DataError, PluginError, RunError
 from ..core.examples import UNLABELLED, Dataset, Example
-from ..core.inputs import FloatArray, Text
+from ..core.inputs import Text
 from ..core.plugins import nearest
 from ..metrics.consistency import Consistency
 from ..metrics.movement import Movement, changed_words
 from .run import Run
+from .statistics import defined_mean
 from .verdicts import Verdict
 
 
@@ -58,11 +58,11 @@ class Pair:
     """Words that are top words of the twin alone, and of the original alone."""
     shared: int
     """How many of the twin's top words are among the original's."""
-    new: tuple[str, ...] = ()
+    new: tuple[str, ...]
     """The twin's words that are not its original's, in order."""
-    found: float = float("nan")
+    found: float
     """Of a twin that turned label and answer: the share of these among as many top words."""
-    chance: float = float("nan")
+    chance: float
     """The share that a random order finds."""
 
     @property
@@ -107,29 +107,23 @@ class Pairs:
     @property
     def mean_map(self) -> float:
         """MAP over the pairs in which it is defined."""
-        return _mean([pair.map for pair in self.alike])
+        return defined_mean([pair.map for pair in self.alike])
 
     @property
     def mean_found(self) -> float:
-        return _mean([pair.found for pair in self.turned])
+        return defined_mean([pair.found for pair in self.turned])
 
     @property
     def mean_chance(self) -> float:
-        return _mean([pair.chance for pair in self.turned])
+        return defined_mean([pair.chance for pair in self.turned])
 
 
-def _mean(values: Sequence[float]) -> float:
-    defined = [v for v in values if not np.isnan(v)]
-    return float(np.mean(defined)) if defined else float("nan")
-
-
-def pairs_of(run: Run, model: str, method: str, *, measure: Consistency | None = None) -> Pairs:
+def pairs_of(run: Run, model: str, method: str) -> Pairs:
     """What a run holds about the pairs in its data; needs neither the data nor the model."""
     for name, known, kind in ((model, run.models, "model"), (method, run.explainers, "method")):
         if name not in known:
             raise PluginError(f"no {kind} {name!r} in {run.folder}: {nearest(name, known)}")
-    examples = {e.id: e for e in run.examples()}
-    data = Dataset(run.config.dataset.name, run.labels, tuple(examples.values()))
+    data = Dataset(run.config.dataset.name, run.labels, tuple(run.examples()))
     found = run.attributions(model, method)
     answers = run.predictions(model)
     missing = [e.id for pair in data.pairs for e in pair if e.id not in found]
@@ -138,35 +132,12 @@ def pairs_of(run: Run, model: str, method: str, *, measure: Consistency | None =
             f"{run.folder} holds no explanation of {missing[0]!r} by {method} of {model}, and of "
             f"{len(missing) - 1} others. Give the audit command again"
         )
-    return compare_pairs(data, answers, found, model=model, method=method, measure=measure)
-
-
-def telling_method(run: Run, model: str, verdicts: Sequence[Verdict]) -> str:
-    """The method to show pairs by where nobody chose one: what the run's verdicts recommend first,
-    or else the first that looks at the model at all."""
-    unable = {s.explainer for s in run.config.skipped if s.model == model}
-    able = [e for e in run.explainers if e not in unable]
-    advised = [v.use for v in verdicts]
-    informed = [e for e in able if e not in run.config.baselines]
-    return next(name for name in (*advised, *informed, *able) if name in able)
-
-
-def compare_pairs(
-    data: Dataset,
-    answers: Mapping[str, FloatArray],
-    found: Mapping[str, Attribution],
-    *,
-    model: str,
-    method: str,
-    measure: Consistency | None = None,
-) -> Pairs:
-    """Pairs from a model's probabilities and a method's explanations by example."""
     if not data.pairs:
         raise DataError(
             f"expected texts with adversarial twins; {data.name} holds no pair of them. Give "
             "originals their twins' ids in rel_ids, or twins their original's in partner"
         )
-    by = measure or Consistency()
+    measure = Consistency()
 
     def side(example: Example) -> Side:
         one = found[example.id]
@@ -175,7 +146,7 @@ def compare_pairs(
             id=example.id,
             input=example.input,
             scores=tuple(one.scores.tolist()),
-            top=by.top(one),
+            top=measure.top(one),
             rationales=tuple(tuple(np.flatnonzero(mask).tolist()) for mask in marked),
             label=data.labels[example.label],
             answer=data.labels[int(np.argmax(answers[example.id]))],
@@ -186,28 +157,36 @@ def compare_pairs(
     for original, twin in data.pairs:
         one, other = side(original), side(twin)
         explained = found[original.id], found[twin.id]
+        alike = measure.asks(original, twin)
+        turned = one.label != other.label
+        new = changed_words(original.input.words, twin.input.words) if turned else ()
+        moved = Movement().compared(*explained, one.answer != other.answer) if turned else {}
         entered, left, shared = top_word_changes(one.top_words, other.top_words)
         pair = Pair(
             original=one,
             twin=other,
             attack=twin.facts.get("adv_type", ""),
-            map=by.compared(*explained)["map"] if by.asks(original, twin) else float("nan"),
+            map=measure.compared(*explained)["map"] if alike else float("nan"),
             entered=entered,
             left=left,
             shared=shared,
+            new=tuple(twin.input.words[i] for i in np.flatnonzero(new)),
+            found=moved.get("found", float("nan")),
+            chance=moved.get("share", float("nan")),
         )
-        if pair.turned:
-            new = np.flatnonzero(changed_words(original.input.words, twin.input.words))
-            row = Movement().compared(*explained, one.answer != other.answer)
-            pair = replace(
-                pair,
-                new=tuple(twin.input.words[i] for i in new),
-                found=row["found"],
-                chance=row["share"],
-            )
         pairs.append(pair)
     ordered = sorted(pairs, key=lambda pair: not pair.one_wrong)  # stable: else as in the data
-    return Pairs(model, data.name, method, by, tuple(ordered))
+    return Pairs(model, data.name, method, measure, tuple(ordered))
+
+
+def telling_method(run: Run, model: str, verdicts: Sequence[Verdict]) -> str:
+    """The method to show pairs by where nobody chose one: what the run's verdicts recommend first,
+    or else the first that looks at the model at all."""
+    unable = {s.explainer for s in run.config.skipped if s.model == model}
+    able = [e for e in run.explainers if e not in unable]
+    advised = [v.use for v in verdicts]
+    informed = [e for e in able if e not in run.config.baselines]
+    return next(name for name in (*advised, *informed, *able) if name in able)
 
 
 def top_word_changes(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ import numpy as np
 from ..core.changes import PATTERN
 from ..core.errors import DataError, RunError
 from ..core.examples import Dataset, Example
-from ..core.files import write_json
 from ..core.inputs import BoolArray, FloatArray
 from .run import Run
 from .statistics import mcnemar, share_interval, sign_flip_test
@@ -65,10 +63,8 @@ class Robustness:
 
     def __post_init__(self) -> None:
         for counts, of in ((self.by_attack, self.twins), (self.by_sentiment, self.all)):
-            if (sum(s.correct for s in counts), sum(s.total for s in counts)) != (
-                of.correct,
-                of.total,
-            ):
+            seen = (sum(s.correct for s in counts), sum(s.total for s in counts))
+            if seen != (of.correct, of.total):
                 raise ValueError(f"expected types that add up to {of}, got {counts}")
 
     @property
@@ -83,11 +79,10 @@ class Robustness:
 
     def to_dict(self) -> dict[str, Any]:
         """What a file keeps of it."""
+        by = ("by_sentiment", "by_attack", "by_pattern")
         return {
             **{k: getattr(self, k).to_dict() for k in ("originals", "twins", "all")},
-            "by_sentiment": [s.to_dict() for s in self.by_sentiment],
-            "by_attack": [s.to_dict() for s in self.by_attack],
-            "by_pattern": [s.to_dict() for s in self.by_pattern],
+            **{k: [s.to_dict() for s in getattr(self, k)] for k in by},
             "micro_accuracy": self.micro_accuracy if self.by_attack else None,
             **{k: getattr(self, k) for k in ("pairs", "both", "lost", "gained", "neither", "p")},
         }
@@ -141,11 +136,6 @@ def robustness_of(run: Run, model: str) -> Robustness:
         )
     data = Dataset(run.config.dataset.name, run.labels, tuple(examples))
     return robustness(data, np.array([answers[e.id] for e in examples]))
-
-
-def write_robustness(found: Mapping[str, Robustness], path: Path) -> None:
-    """What was found on each model, for programs."""
-    write_json(path, {model: one.to_dict() for model, one in found.items()})
 
 
 def is_twin(example: Example) -> bool:

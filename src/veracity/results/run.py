@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -97,8 +98,7 @@ class Run:
             return cls._resume(folder, config, data, set(redo))
         run = cls(folder, config, RunMetadata.now())
         write_table(run._examples_part, example_columns(data))
-        run._write_config()
-        return run
+        return run._written()
 
     @classmethod
     def _resume(cls, folder: Path, config: RunConfig, data: Dataset, redo: set[str]) -> Run:
@@ -126,8 +126,7 @@ class Run:
         run = cls(folder, replace(config, train=learnt), resumed(before.metadata, folder))
         if complete_part(run._examples_part, [e.id for e in data]) is None:
             write_table(run._examples_part, example_columns(data))
-        run._write_config()
-        return run
+        return run._written()
 
     def _forget(self, explainer: str) -> None:
         """Removes a method's parts, and nothing else that may lie beside them."""
@@ -170,12 +169,11 @@ class Run:
         """This run as partial, or as whole."""
         if partial == self.partial:
             return self
-        run = replace(self, metadata=replace(self.metadata, partial=partial))
-        run._write_config()
-        return run
+        return replace(self, metadata=replace(self.metadata, partial=partial))._written()
 
-    def _write_config(self) -> None:
+    def _written(self) -> Run:
         write_config(self.folder, self.config, self.metadata)
+        return self
 
     # ---- places -----------------------------------------------------------------------------
 
@@ -381,14 +379,13 @@ class Run:
                 f"{self.folder} holds scores of texts that {model} did not answer. Give the audit "
                 "command again"
             )
-        by_name: dict[str, dict[str, FloatArray]] = {}
+        by_name: defaultdict[str, defaultdict[str, FloatArray]] = defaultdict(
+            lambda: defaultdict(lambda: np.full(len(place), np.nan))
+        )
         for method, found in rows.items():
             for example, row in found.items():
                 for name, value in row.items():
-                    of_name = by_name.setdefault(name, {})
-                    if method not in of_name:
-                        of_name[method] = np.full(len(place), np.nan)
-                    of_name[method][place[example]] = value
+                    by_name[name][method][place[example]] = value
         columns = {}
         for name, of_name in by_name.items():
             own = [m for m in of_name if m not in self.config.ceilings]
@@ -446,15 +443,10 @@ class Run:
                 parts = self._parts(self.attribution_part(model, explainer, 0))
                 tables = [read_table(path, ["seconds", "questions"]) for path in parts]
                 columns = [t.to_pydict() for t in tables]
-                found.append(
-                    Cost(
-                        model,
-                        explainer,
-                        sum(t.num_rows for t in tables),
-                        float(sum(sum(c["seconds"]) for c in columns)),
-                        float(sum(sum(c["questions"]) for c in columns)),
-                    )
-                )
+                texts = sum(t.num_rows for t in tables)
+                seconds = float(sum(sum(c["seconds"]) for c in columns))
+                questions = float(sum(sum(c["questions"]) for c in columns))
+                found.append(Cost(model, explainer, texts, seconds, questions))
         return found
 
     def summaries(self) -> dict[str, Any]:

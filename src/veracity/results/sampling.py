@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -125,34 +125,28 @@ class Lead:
     """Draws alone move the difference by less than this 95 times in 100."""
 
 
-def leads(standings: Sequence[Standing], noises: Sequence[Noise]) -> list[Lead]:
+def leads(standings: Sequence[Standing], noises: Sequence[Noise]) -> Iterator[Lead]:
     """For every headline quantity on which one of the best two methods draws."""
     of = {(one.model, one.metric, one.name, one.method): one for one in noises}
-    found = []
     for s in standings:
         first = [e for e in s.entries if e.n and not e.is_chance][:2]
         drawn = [of[key] for e in first if (key := (s.model, s.metric, s.name, e.method)) in of]
         if s.headline and len(first) == 2 and drawn:
             luck = WITHIN * math.sqrt(sum(one.standard_error**2 for one in drawn))
-            apart = abs(first[0].mean - first[1].mean)
-            best, other = (e.method for e in first)
-            found.append(
-                Lead(
-                    model=s.model,
-                    metric=s.metric,
-                    name=s.name,
-                    best=best,
-                    next=other,
-                    difference=apart,
-                    luck=luck,
-                )
+            best, other = first
+            yield Lead(
+                model=s.model,
+                metric=s.metric,
+                name=s.name,
+                best=best.method,
+                next=other.method,
+                difference=abs(best.mean - other.mean),
+                luck=luck,
             )
-    return found
 
 
-def own_errors(run: Run) -> list[OwnError]:
+def own_errors(run: Run) -> Iterator[OwnError]:
     """What methods noted about their own error, per model."""
-    found = []
     for model in run.models:
         for method in run.explainers:
             explained = run.attributions(model, method).values()
@@ -160,17 +154,14 @@ def own_errors(run: Run) -> list[OwnError]:
                 noted = [one.notes.get(name, math.nan) for one in explained]
                 values = [v for v in noted if math.isfinite(v)]
                 if values:
-                    found.append(
-                        OwnError(
-                            model=model,
-                            method=method,
-                            name=name,
-                            about=about,
-                            texts=len(values),
-                            mean=float(np.mean(values)),
-                        )
+                    yield OwnError(
+                        model=model,
+                        method=method,
+                        name=name,
+                        about=about,
+                        texts=len(values),
+                        mean=float(np.mean(values)),
                     )
-    return found
 
 
 def questions_per_text(run: Run) -> dict[tuple[str, str], float]:

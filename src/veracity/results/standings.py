@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Literal
@@ -188,12 +188,11 @@ def across(runs: Mapping[str, Run]) -> list[Standing]:
             "expected runs on the same examples, which can be compared in pairs; these were made "
             "on different data. Audit one data set in all of them"
         )
-    columns: dict[tuple[str, str], list[tuple[str, Column]]] = {}
+    columns: defaultdict[tuple[str, str], list[tuple[str, Column]]] = defaultdict(list)
     for label, run in runs.items():
         for model in run.models:
             for column in _columns(run, model):
-                place = columns.setdefault((column.metric, column.name), [])
-                place.append((f"{label}/{model}", column))
+                columns[column.metric, column.name].append((f"{label}/{model}", column))
     joined = []
     for parts in columns.values():
         common = sorted(set.intersection(*(set(column.examples) for _, column in parts)))
@@ -323,6 +322,7 @@ def _standing(column: Column, tested: _Tested | None, chance: Sequence[str]) -> 
         p_chance = None if p is None or base is None or i == base else float(p[i, base])
         off_chance = 0 if base is None else _families_apart(column, int(i), base)
         above = base is not None and _mean_difference(values[:, i], values[:, base]) * direction > 0
+        could_tie = best is not None and int(i) != best and defined[i]
         entries.append(
             Entry(
                 method=methods[i],
@@ -336,12 +336,7 @@ def _standing(column: Column, tested: _Tested | None, chance: Sequence[str]) -> 
                 p_chance=p_chance,
                 is_best=int(i) == best,
                 is_chance=methods[i] in chance,
-                tied_with_best=bool(
-                    best is not None
-                    and int(i) != best
-                    and defined[i]
-                    and (p_best >= LEVEL or not ahead)
-                ),
+                tied_with_best=bool(could_tie and (p_best >= LEVEL or not ahead)),
                 better_than_chance=None
                 if p_chance is None or base is None or not defined[i]
                 else bool(p_chance < LEVEL and ranked[i] > ranked[base] and above),

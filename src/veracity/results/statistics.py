@@ -14,15 +14,15 @@ from ..core.inputs import BoolArray, FloatArray, IntArray
 EXACT_UP_TO = 24
 """Of so many non-zero differences all 2 to that power sign patterns are counted."""
 
+CONFIDENCE = 0.95
+"""How often intervals hold what they are of."""
+
+_Z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
 _CHUNK = 500
 
 
 def mean_intervals(
-    values: FloatArray,
-    groups: Sequence[str] | None = None,
-    *,
-    share: bool = False,
-    level: float = 0.95,
+    values: FloatArray, groups: Sequence[str] | None = None, *, share: bool = False
 ) -> FloatArray:
     """Intervals of the column means of one quantity; NaN entries are left out. Rows of one group,
     such as the twins of one original, are no independent draws: the mean is as unsure as it moves
@@ -36,7 +36,7 @@ def mean_intervals(
 
     if share:
         # where all texts agree, how far others are is known all the same
-        found = np.array([share_interval(c, groups, level=level) for c in values.T]).reshape(-1, 2)
+        found = np.array([share_interval(c, groups) for c in values.T]).reshape(-1, 2)
         found[np.isnan(values).all(axis=0)] = np.nan
         return found
     sums = group_sums(values, groups)
@@ -48,7 +48,7 @@ def mean_intervals(
         scale = np.sqrt((moves**2).sum(axis=0) / n)
         spread = scale * np.sqrt(n * (n - 1))  # the jackknife's; of single rows, their own
         skewness = (1 - 2 / n) * ((moves / np.where(scale, scale, 1.0)) ** 3).sum(axis=0) / n
-        tail = t.ppf((1 + level) / 2, n - 1) / np.sqrt(n)
+        tail = t.ppf((1 + CONFIDENCE) / 2, n - 1) / np.sqrt(n)
         below = np.maximum(tail, _bent(tail, skewness, n))
         above = np.maximum(tail, -_bent(-tail, skewness, n))
     ends: FloatArray = np.stack([mean - spread * below, mean + spread * above], axis=1)
@@ -62,6 +62,13 @@ def _bent(tail: FloatArray, skewness: FloatArray, n: IntArray) -> FloatArray:
     g = np.where(straight, 1.0, skewness)
     bent: FloatArray = 3 / g * (np.cbrt(1 + g * (tail - g / (6 * n))) - 1)
     return np.where(straight, tail, bent)
+
+
+def defined_mean(values: Sequence[float] | FloatArray) -> float:
+    """The mean of what is defined; of nothing NaN. (n,)"""
+    known = np.asarray(values, dtype=np.float64)
+    known = known[~np.isnan(known)]
+    return float(known.mean()) if len(known) else math.nan
 
 
 def group_sums(values: FloatArray, groups: Sequence[str] | None) -> FloatArray:
@@ -98,9 +105,7 @@ def resampling_tests(found: FloatArray) -> FloatArray:
     return p
 
 
-def cluster_intervals(
-    clusters: Sequence[FloatArray], *, draws: int = 2000, level: float = 0.95, seed: int = 0
-) -> FloatArray:
+def cluster_intervals(clusters: Sequence[FloatArray]) -> FloatArray:
     """Intervals of the column means where rows come in clusters, such as the texts of one
     retrained model: percentiles where clusters are drawn, then rows within each. Of two or three
     clusters they are too short, but what t would make of them is so long that it says nothing. Of
@@ -109,8 +114,8 @@ def cluster_intervals(
     if not filled:
         return np.full((clusters[0].shape[1] if clusters else 0, 2), np.nan)
     if len(filled) == 1:
-        return mean_intervals(filled[0], level=level)
-    rng = np.random.default_rng(seed)
+        return mean_intervals(filled[0])
+    draws, rng = 2000, np.random.default_rng(0)
     sums, counts = (np.zeros((draws, filled[0].shape[1])) for _ in range(2))
     for _ in filled:
         drawn = rng.integers(len(filled), size=draws)
@@ -122,21 +127,19 @@ def cluster_intervals(
             sums[chosen] += weights @ np.where(defined, rows, 0.0)
             counts[chosen] += weights @ defined
     with np.errstate(invalid="ignore"):
-        return percentiles(sums / counts, level)
+        return percentiles(sums / counts)
 
 
-def grouped_interval(
-    values: FloatArray, groups: Sequence[str], *, level: float = 0.95
-) -> tuple[float, float]:
+def grouped_interval(values: FloatArray, groups: Sequence[str]) -> tuple[float, float]:
     """The interval of one mean over rows that come in groups. (n,)"""
-    ((low, high),) = mean_intervals(values[:, None], groups, level=level)
+    ((low, high),) = mean_intervals(values[:, None], groups)
     return float(low), float(high)
 
 
-def percentiles(found: FloatArray, level: float = 0.95) -> FloatArray:
+def percentiles(found: FloatArray) -> FloatArray:
     """Intervals of figures computed for every draw, each from the draws in which it is defined.
     (draws, k) → (k, 2)"""
-    tail = (1 - level) / 2
+    tail = (1 - CONFIDENCE) / 2
     result = np.full((found.shape[1], 2), np.nan)
     for column in range(found.shape[1]):
         usable = found[:, column][~np.isnan(found[:, column])]
@@ -145,38 +148,32 @@ def percentiles(found: FloatArray, level: float = 0.95) -> FloatArray:
     return result
 
 
-def wilson(hits: float, n: float, *, level: float = 0.95) -> tuple[float, float]:
+def wilson(hits: float, n: float) -> tuple[float, float]:
     """The score interval of a rate, which holds for few items and near 0 and 1; of none, all."""
     if not n:
         return 0.0, 1.0
-    z = _quantile(level)
-    middle = (hits + z * z / 2) / (n + z * z)
-    half = z * math.sqrt(max(0.0, hits * (n - hits) / n) + z * z / 4) / (n + z * z)
+    square = _Z * _Z
+    middle = (hits + square / 2) / (n + square)
+    half = _Z * math.sqrt(max(0.0, hits * (n - hits) / n) + square / 4) / (n + square)
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def _quantile(level: float) -> float:
-    return NormalDist().inv_cdf((1 + level) / 2)
-
-
-def share_interval(
-    hits: FloatArray, groups: Sequence[str] | None = None, *, level: float = 0.95
-) -> tuple[float, float]:
+def share_interval(hits: FloatArray, groups: Sequence[str] | None = None) -> tuple[float, float]:
     """The interval of a share of zeros and ones, NaN left out. Those of one group tend to be alike:
     they count for as many as they tell. How alike they are is guessed as if a few more had been
     seen whose groups agree, since few hits say nothing about it. (n,)"""
     known = np.flatnonzero(~np.isnan(hits))
     n = len(known)
     if not n:
-        return wilson(0, 0, level=level)
+        return wilson(0, 0)
     own = None if groups is None else [groups[i] for i in known.tolist()]
     rate = float(hits[known].mean())
     beyond, sizes = group_sums(np.stack([hits[known] - rate, np.ones(n)], axis=1), own).T
     alike = float(sizes @ sizes) / n
-    more = alike * _quantile(level) ** 2 / 4  # Wilson's interval adds this much variance
+    more = alike * _Z**2 / 4  # Wilson's interval adds this much variance
     dependence = (float(beyond @ beyond) + more * alike) / (n * rate * (1 - rate) + more)
     size = n / max(1.0, dependence)
-    return wilson(rate * size, size, level=level)
+    return wilson(rate * size, size)
 
 
 def mcnemar(one: int, other: int) -> float:
@@ -255,10 +252,10 @@ def _reached(differences: FloatArray) -> FloatArray:
     return found
 
 
-def paired_tests(differences: FloatArray, *, draws: int = 10_000, seed: int = 0) -> FloatArray:
+def paired_tests(differences: FloatArray, *, draws: int = 10_000) -> FloatArray:
     """Two-sided tests that the means of the columns are zero: the larger p-value of the sign-flip
     test, which takes differences to be symmetric, and of Hall's, which takes many. (n, k) → (k,)"""
-    flips = sign_flip_tests(differences, draws=draws, seed=seed)
+    flips = sign_flip_tests(differences, draws=draws)
     return np.maximum(flips, skewed_t_tests(differences))
 
 

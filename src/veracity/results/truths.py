@@ -4,6 +4,7 @@ of emotional words make of them."""
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -231,11 +232,10 @@ def _ordered(
     order = "score" if sets.scores else "texts" if texts else "name"
     members = []
     for word in words:
-        seen = texts.get(word)
-        own = math.nan if seen is None else float(seen[label])
-        all_ = math.nan if seen is None else float(sum(seen))
+        seen = texts.get(word, [math.nan] * len(sets.labels))
+        own = float(seen[label])
         score = sets.scores[word][label] if word in sets.scores else math.nan
-        members.append(SetWord(word, score, own, all_ - own))
+        members.append(SetWord(word, score, own, float(sum(seen)) - own))
     found = LabelWords(sets.labels[label], polarity, order, ())
 
     def place(m: SetWord) -> tuple[bool, float, float, float, str]:
@@ -251,11 +251,11 @@ def _with_places(
     sets: WordSets, labels: Sequence[LabelWords], data: Dataset, top: int
 ) -> tuple[LabelWords, ...]:
     """Contexts for the top words, the first that the data offer, one of a text at most."""
-    wanted: dict[str, list[int]] = {}
+    wanted: defaultdict[str, list[int]] = defaultdict(list)
     for c, one in enumerate(labels):
         for m in one.members[:top]:
-            wanted.setdefault(m.word, []).append(c)
-    found: dict[tuple[int, str], dict[bool, list[WordContext]]] = {}
+            wanted[m.word].append(c)
+    found: defaultdict[tuple[int, str, bool], list[WordContext]] = defaultdict(list)
     for e in data:
         seen = set()
         for i, word in enumerate(e.input.words):
@@ -265,17 +265,17 @@ def _with_places(
             seen.add(key)
             for c in wanted[key]:
                 own = e.label == c
-                places = found.setdefault((c, key), {True: [], False: []})[own]
+                places = found[c, key, own]
                 if len(places) < (OWN_PLACES if own else OTHER_PLACES):
                     places.append(_place(e, i, data.labels))
+
+    def placed(m: SetWord, c: int) -> SetWord:
+        return replace(m, places=(*found[c, m.word, True], *found[c, m.word, False]))
+
     return tuple(
-        replace(one, members=tuple(_placed(m, found.get((c, m.word))) for m in one.members))
+        replace(one, members=tuple(placed(m, c) for m in one.members))
         for c, one in enumerate(labels)
     )
-
-
-def _placed(member: SetWord, places: Mapping[bool, Sequence[WordContext]] | None) -> SetWord:
-    return replace(member, places=(*places[True], *places[False])) if places else member
 
 
 def _place(example: Example, i: int, labels: Sequence[str]) -> WordContext:
@@ -285,13 +285,9 @@ def _place(example: Example, i: int, labels: Sequence[str]) -> WordContext:
     before, after = text[spans[first][0] : start], text[end : spans[last][1]]
     cut = first > 0 or len(before) > MOST_CHARACTERS
     goes_on = last < len(spans) - 1 or len(after) > MOST_CHARACTERS
-    return WordContext(
-        example.id,
-        labels[example.label],
-        ("… " if cut else "") + before[-MOST_CHARACTERS:],
-        text[start:end],
-        after[:MOST_CHARACTERS] + (" …" if goes_on else ""),
-    )
+    before = ("… " if cut else "") + before[-MOST_CHARACTERS:]
+    after = after[:MOST_CHARACTERS] + (" …" if goes_on else "")
+    return WordContext(example.id, labels[example.label], before, text[start:end], after)
 
 
 # ---- lexicons ---------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """Original and adversarial texts by people (definitions 7.2): what a machine can do between the
-sheets
-that people fill in."""
+sheets that people fill in."""
 
 from __future__ import annotations
 
@@ -333,12 +332,7 @@ def _all_marked(folder: Path, known: Mapping[str, Example], turn: int) -> dict[M
         given_up = turn > 1 and not line["words"]
         return None if given_up else (_marked(line, known), line.number)
 
-    return dict(
-        filter(
-            None,
-            read_lines(MARKED, folder, marked, turn=turn, empty=turn > 1),
-        )
-    )
+    return dict(filter(None, read_lines(MARKED, folder, marked, turn=turn, empty=turn > 1)))
 
 
 def _marked(line: SheetLine, known: Mapping[str, Example]) -> Marked:

@@ -13,6 +13,9 @@ from ..core.inputs import BoolArray, FloatArray, IntArray, Text
 WORD, SIGN, PHRASE, FIRST, LAST, CASING = "word", "sign", "phrase", "first", "last", "casing"
 KINDS = (WORD, SIGN, PHRASE, FIRST, LAST, CASING)
 
+PHRASE_WIDTHS = (2, 3)
+"""So many words make a phrase."""
+
 CAPITALS, INITIAL = "ALL CAPITALS", "Capital inside a sentence"
 """The ways of writing that are candidates."""
 
@@ -61,13 +64,11 @@ class WordTable:
         """Where each text begins in the row."""
         return np.cumsum(self.lengths) - self.lengths
 
-    def texts(self, among: BoolArray | None = None) -> IntArray:
-        """In how many texts each form stands, or in how many of some. (texts,) → (forms,)"""
+    def texts(self) -> IntArray:
+        """In how many texts each form stands. (forms,)"""
         n = max(1, len(self.lengths))
         pairs = np.unique(self.form * n + self.text)
-        counted = None if among is None else among[pairs % n].astype(np.float64)
-        found = np.bincount(pairs // n, weights=counted, minlength=len(self.forms))
-        return found.astype(np.int64)
+        return np.bincount(pairs // n, minlength=len(self.forms)).astype(np.int64)
 
     def counts(self, among: BoolArray | None = None) -> IntArray:
         """How often each form occurs, in all texts or in some. (texts,) → (forms,)"""
@@ -98,21 +99,14 @@ class Candidates:
         return len(self.names)
 
     @classmethod
-    def of(
-        cls,
-        words: WordTable,
-        *,
-        least: int,
-        widths: Sequence[int] = (2, 3),
-        with_words: bool = True,
-    ) -> Candidates:
+    def of(cls, words: WordTable, *, least: int, with_words: bool = True) -> Candidates:
         """All that stands in at least so many texts, or only what needs no meaning: signs and ways
         of writing."""
         found: list[tuple[str, tuple[int, ...], IntArray]] = []
         everywhere = np.arange(len(words.form))
         for parts, at in _grouped(words, everywhere, 1, least):
             found.append((WORD if is_word(words.forms[parts[0]]) else SIGN, parts, at))
-        for width in widths:
+        for width in PHRASE_WIDTHS:
             found += [(PHRASE, p, at) for p, at in _grouped(words, everywhere, width, least)]
         firsts = everywhere[words.place == 0]
         lasts = everywhere[words.place == words.lengths[words.text] - 1]

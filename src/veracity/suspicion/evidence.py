@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +21,7 @@ from .topics import Topics
 EXAMPLES = 4
 CONTEXT = 14
 """So many words of an example are shown on either side."""
+THIRDS = ("first third", "middle", "last third")
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class Evidence:
 
     def suspect(self, one: RankedCandidate) -> Suspect:
         """A candidate with everything that is known about it, for the label that it speaks for."""
-        labels = self.data.labels
+        labels, words = self.data.labels, self.candidates.words
         weights, candidate = one.weights, one.candidate
         # of two labels one is explained; what speaks against it speaks for the other
         turned = len(labels) == 2 and not one.positive
@@ -100,8 +102,8 @@ class Evidence:
             labelled=1 - share if turned else share,
             base=1 - base if turned else base,
             association=sign * float(weights.association[candidate]),
-            topics=self._by_topic(at, each),
-            places=self._by_place(at, each),
+            topics=_means(each, self.topics.of[words.text[at]], self.topics.names, least=3),
+            places=_means(each, 3 * words.place[at] // words.lengths[words.text[at]], THIRDS),
             neighbours=self._neighbours(candidate, weights, sign),
             put_in=put_in,
             taken_out=taken_out,
@@ -109,20 +111,6 @@ class Evidence:
             max_effect=None if math.isinf(effect) else effect,
             names_label=kind == WORD and self.label_names.match(name, labels[label]),
         )
-
-    def _by_topic(self, at: IntArray, each: FloatArray) -> dict[str, float]:
-        topic = self.topics.of[self.candidates.words.text[at]]
-        return {
-            name: float(each[topic == t].mean())
-            for t, name in enumerate(self.topics.names)
-            if (topic == t).sum() >= 3
-        }
-
-    def _by_place(self, at: IntArray, each: FloatArray) -> dict[str, float]:
-        words = self.candidates.words
-        third = 3 * words.place[at] // words.lengths[words.text[at]]
-        thirds = enumerate(("first third", "middle", "last third"))
-        return {name: float(each[third == i].mean()) for i, name in thirds if (third == i).any()}
 
     def _neighbours(
         self, candidate: int, weights: CandidateWeights, sign: float
@@ -169,3 +157,14 @@ class Evidence:
             cut=(low > 0, high < length),
             gaps=("", *example.input.gaps[low + 1 : high]),
         )
+
+
+def _means(
+    values: FloatArray, group: IntArray, names: Sequence[str], *, least: int = 1
+) -> dict[str, float]:
+    """By name the mean of the values of each group that has enough of them."""
+    return {
+        name: float(values[group == i].mean())
+        for i, name in enumerate(names)
+        if (group == i).sum() >= least
+    }

@@ -44,20 +44,17 @@ class WordVectors:
         """The vectors that a source has of these words; `none` has none."""
         from ..models.embeddings import vectors_for
 
-        return cls.from_vectors(
-            words, {} if source == "none" else dict(vectors_for(source, set(words)))
-        )
+        found = {} if source == "none" else dict(vectors_for(source, set(words)))
+        return cls.from_vectors(words, found)
 
     @classmethod
     def from_vectors(cls, words: Sequence[str], found: Mapping[str, FloatArray]) -> WordVectors:
         """Those that are found, each turned into a direction."""
         size = len(next(iter(found.values()))) if found else 1
-        table = np.zeros((len(words), size))
-        for i, word in enumerate(words):
-            if word in found:
-                table[i] = found[word]
         known = np.array([word in found for word in words], dtype=np.bool_)
+        table = np.zeros((len(words), size))
         if known.any():
+            table[known] = [found[word] for word in words if word in found]
             # what all words share tells none apart
             table[known] -= table[known].mean(axis=0)
         norms = np.linalg.norm(table, axis=1)
@@ -72,10 +69,7 @@ class WordVectors:
         """How far one word's weight is expected to tell another's. → (some, others)"""
         cosine = self.vectors[some] @ self.vectors[others].T
         both = self.known[some][:, None] & self.known[others]
-        similarity: FloatArray = np.where(
-            both, np.exp((cosine - 1) / KERNEL_WIDTH) + cosine + 1.0, 0.0
-        )
-        return similarity
+        return np.where(both, np.exp((cosine - 1) / KERNEL_WIDTH) + cosine + 1.0, 0.0)
 
     def nearest(self, word: int, among: IntArray, count: int) -> IntArray:
         """The words most like it, the nearest first; none for a word without a vector."""
@@ -155,10 +149,8 @@ def expected_values(vectors: WordVectors, values: FloatArray, texts: IntArray) -
     for row, given in zip(found, values, strict=True):
         spread = 1.4826 * float(np.median(np.abs(given[training])))
         bound = OUTLIER_SPREADS * spread if spread > 0 else np.inf
-        left_out, coefficients = _left_out(
-            directions, np.clip(given[training], -bound, bound), noise
-        )
-        row[training] = left_out
+        drawn_in = np.clip(given[training], -bound, bound)
+        row[training], coefficients = _left_out(directions, drawn_in, noise)
         row[rest] = to_rest @ coefficients
     return found
 
@@ -187,17 +179,16 @@ def _left_out(
     root = np.sqrt(noise)
     sizes, basis = directions
     turned = basis.T @ (values / root)
-    best: tuple[float, FloatArray, FloatArray] | None = None
-    for penalty in PENALTIES:
+
+    def solved(penalty: float) -> tuple[float, FloatArray, FloatArray]:
         shrunk = 1 / (np.maximum(sizes, 0) + penalty)
         coefficients = (basis @ (shrunk * turned)) / root
         diagonal = (basis**2 @ shrunk) / noise
         missed = coefficients / diagonal
-        loss = float(np.mean(missed**2 / noise))
-        if best is None or loss < best[0]:
-            best = loss, values - missed, coefficients
-    assert best is not None
-    return best[1], best[2]
+        return float(np.mean(missed**2 / noise)), values - missed, coefficients
+
+    _, left_out, coefficients = min(map(solved, PENALTIES), key=lambda one: one[0])
+    return left_out, coefficients
 
 
 def excess(values: FloatArray, expected: FloatArray) -> FloatArray:

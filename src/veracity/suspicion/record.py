@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -214,41 +214,43 @@ class Suspects:
     @property
     def limits(self) -> str:
         """What could not be judged, in a sentence or two; empty where all could."""
-        blind = "" if self.judges_words else uncovered(self.vectors, self.coverage or 0.0)
-        length = goes_by_length(self.length_auc) if self.length_auc >= BY_LENGTH else ""
-        subject = ""
-        if 0 < len(self.meaningful) < MANY_WORDS:
-            own = ", ".join(f"{s.name} for {s.label}" for s in self.meaningful)
-            subject = (
-                f"These name their labels ({own}): right where they are the subject, a leak where "
-                "labels were copied into the texts. --fail does not count them"
+        return ". ".join(filter(None, self._limits()))
+
+    def _limits(self) -> Iterator[str]:
+        if self.single_answer:
+            yield (
+                f"The model answers {self.single_answer} to every text: what changes no answer "
+                "here may change others. Bring texts that are answered otherwise"
             )
-        elif self.meaningful:
-            subject = (
+        elif self.fault:
+            yield f"Of the model itself: {self.fault}"
+        if self.unfollowed:
+            yield (
+                "Answers hang on what means nothing and what the labels of these texts do not "
+                f"follow ({'; '.join(s.moves for s in self.unfollowed)} of the answers change)"
+            )
+        if copied := ", ".join(s.name for s in self.found if s.copied):
+            yield f"Look whether labels were copied into the texts: {copied}"
+        if len(self.meaningful) >= MANY_WORDS:
+            yield (
                 f"{len(self.meaningful)} of them are words with a meaning, too many to be planted: "
                 "where labels are subjects, their words weigh much and rightly, and what they "
                 "should weigh cannot be told. Look first at what is no word of the subject; --fail "
                 "counts only that"
             )
-        copied = ", ".join(s.name for s in self.found if s.copied)
-        if copied:
-            copied = f"Look whether labels were copied into the texts: {copied}"
-        unfollowed = "; ".join(s.moves for s in self.unfollowed)
-        if unfollowed:
-            unfollowed = (
-                "Answers hang on what means nothing and what the labels of these texts do not "
-                f"follow ({unfollowed} of the answers change)"
+        elif self.meaningful:
+            own = ", ".join(f"{s.name} for {s.label}" for s in self.meaningful)
+            yield (
+                f"These name their labels ({own}): right where they are the subject, a leak where "
+                "labels were copied into the texts. --fail does not count them"
             )
-        same = ""
-        if self.single_answer:
-            same = (
-                f"The model answers {self.single_answer} to every text: what changes no answer "
-                "here may change others. Bring texts that are answered otherwise"
-            )
-        length = length[:1].upper() + length[1:]
-        fault = "" if self.single_answer or not self.fault else f"Of the model itself: {self.fault}"
-        limits = (fault, same, unfollowed, copied, subject, blind, self.remark)
-        return ". ".join(limit for limit in (*limits, self.detection_limit, length) if limit)
+        if not self.judges_words:
+            yield uncovered(self.vectors, self.coverage or 0.0)
+        yield self.remark
+        yield self.detection_limit
+        if self.length_auc >= BY_LENGTH:
+            length = goes_by_length(self.length_auc)
+            yield length[:1].upper() + length[1:]
 
     @property
     def nothing(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,6 +13,7 @@ import numpy as np
 from ..auditing.explaining import check_ability
 from ..auditing.labels import fit_labels
 from ..auditing.planning import SuspectsPlan, planned_suspects
+from ..auditing.selection import named_models
 from ..core.classifiers import Classifier
 from ..core.errors import BudgetSpent, DataError, PluginError
 from ..core.examples import Dataset
@@ -24,21 +25,12 @@ from ..data.splits import sampled
 from ..engine.call_counter import count_calls
 from ..engine.inference import probabilities
 from ..explainers import explainers as known_explainers
-from ..models.loading import load_model, model_name
 from ..results.health import Health, judged, length_auc
 from .candidates import CASING, FIRST, LAST, SIGN, WORD, Candidates, WordTable
 from .evidence import Evidence, RankedCandidate
 from .expectation import LabelNames, WordVectors, vector_coverage
 from .interventions import N_TEXTS, Interventions
-from .record import (
-    MIN_COVERAGE,
-    WEAK_CUE,
-    Suspect,
-    Suspects,
-    detection_limit,
-    redundant,
-    uncovered,
-)
+from .record import MIN_COVERAGE, WEAK_CUE, Suspect, Suspects, detection_limit, redundant, uncovered
 from .scoring import score_candidates, score_threshold, texts_needed, weigh_candidates
 from .topics import topics_of
 from .weighing import (
@@ -97,7 +89,7 @@ def suspects(
         raise PluginError(
             f"expected a top of 1 or more and at least 2 texts, got {top} and {least_texts}"
         )
-    name, loaded = _named(model)
+    ((name, loaded),) = named_models(model).items()
     explainer = known_explainers.make(method or default_method(loaded))
     check_ability(explainer, loaded)
     part = sampled(fit_labels(load_data(data), {name: loaded}), limit, seed=seed)
@@ -113,7 +105,8 @@ def suspects(
     other = REDUNDANT_METHOD if method is None and explainer.plugin_name() == "occlusion" else ""
     other = "" if getattr(loaded, "costly", False) else other
 
-    def found(plan: SuspectsPlan, remark: str = "") -> Suspects:
+    remark = "" if len(plan.data) == plan.of else f"Chosen: {plan.sentence}"
+    while True:
         finished: list[int] = []
         try:
             return _found(
@@ -124,13 +117,10 @@ def suspects(
         except BudgetSpent as spent:
             if not finished or len(finished) == len(plan.data):
                 raise
-            # nothing of these is asked again: answers are kept
-            some = replace(plan, data=plan.data.select(sorted(finished)))
             share = f"{len(finished):,} of {len(plan.data):,} texts"
-            return found(some, f"All of this is told by {share}, since {spent}")
-
-    chosen = "" if len(plan.data) == plan.of else f"Chosen: {plan.sentence}"
-    return found(plan, chosen)
+            remark = f"All of this is told by {share}, since {spent}"
+            # nothing of these is asked again: answers are kept
+            plan = replace(plan, data=plan.data.select(sorted(finished)))
 
 
 def _found(
@@ -202,9 +192,9 @@ def _found(
             ranked, evidence, top, threshold,
             lambda n: watch(Progress(len(data) + n, len(data) + max(n, top), "trying suspects")),
         )  # fmt: skip
-        unfollowed = _unfollowed(
-            ranked, evidence, {s.name for s in leaders if s.p_value <= false_alarms}
-        )
+        found = tuple(s for s in leaders if s.p_value <= false_alarms)
+        unfollowed = _unfollowed(ranked, evidence, {s.name for s in found})
+    known = {s.name for s in unfollowed}
     enough = texts_needed(WEAK_CUE, false_alarms, n_candidates)
     answered = answers.argmax(axis=1)
     health = judged(Health(model=name, texts=len(data)), gold, answered, data.labels)
@@ -222,12 +212,8 @@ def _found(
         accuracy=float(np.mean(answered == gold)),
         questions=calls.questions,
         seed=seed,
-        found=tuple(s for s in leaders if s.p_value <= false_alarms),
-        others=tuple(
-            s
-            for s in leaders
-            if s.p_value > false_alarms and s.name not in {u.name for u in unfollowed}
-        ),
+        found=found,
+        others=tuple(s for s in leaders if s.p_value > false_alarms and s.name not in known),
         unfollowed=unfollowed,
         fault=health.fault or health.caution,
         dots=_dots(ranked, candidates),
@@ -257,17 +243,6 @@ def _candidates(
             + ("" if judges_words else f". {uncovered(source, coverage or 0.0)}")
         )
     return candidates
-
-
-def _named(model: Any) -> tuple[str, Classifier]:
-    """The one model, given as it is or under a name."""
-    if isinstance(model, Mapping):
-        ((name, one),) = model.items()
-        return str(name), load_model(one)
-    loaded = load_model(model)
-    if isinstance(model, str | Path):
-        return model_name(model), loaded
-    return getattr(model, "name", None) or type(model).__name__, loaded
 
 
 def _leaders(

@@ -66,12 +66,8 @@ def _k_means(points: FloatArray, count: int, rng: np.random.Generator) -> IntArr
     nearest = np.zeros(len(points), dtype=np.int64)
     for _ in range(TURNS):
         nearest = ((points[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1)
-        moved = np.array(
-            [
-                points[nearest == c].mean(axis=0) if (nearest == c).any() else centres[c]
-                for c in range(len(centres))
-            ]
-        )
+        groups = [points[nearest == c] for c in range(len(centres))]
+        moved = np.array([g.mean(axis=0) if len(g) else centres[c] for c, g in enumerate(groups)])
         if np.allclose(moved, centres):
             break
         centres = moved

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -113,19 +114,14 @@ class GramActivation(Truth):
         self, network: ConvolutionalText, inputs: Sequence[Text], targets: Sequence[int]
     ) -> list[FloatArray]:
         """A score per word that is read of every text, on the scale asked for."""
+        scored = partial(
+            word_scores,
+            which=self.filters,
+            mean_grams=self.mean_grams,
+            sum_filters=self.sum_filters,
+        )
         found = [
-            np.mean(
-                [
-                    word_scores(
-                        *width,
-                        which=self.filters,
-                        mean_grams=self.mean_grams,
-                        sum_filters=self.sum_filters,
-                    )
-                    for width in widths
-                ],
-                axis=0,
-            )
+            np.mean([scored(*width) for width in widths], axis=0)
             for widths in taken_apart(network, inputs, targets)
         ]
         if self.scale == "none":
@@ -160,8 +156,7 @@ def decisive(
     lead = scores[:, :, None] - scores[:, None, :] >= beta - ROUNDING  # (words, label, other)
     itself = np.eye(scores.shape[1], dtype=np.bool_)
     ahead = (lead | itself).all(axis=2) if margin == "all" else (lead & ~itself).any(axis=2)
-    inside: BoolArray = ahead & (scores >= alpha - ROUNDING)
-    return inside
+    return ahead & (scores >= alpha - ROUNDING)
 
 
 def word_scores(

@@ -57,9 +57,7 @@ class CallableClassifier:
     def labels(self) -> tuple[str, ...]:
         """Numbers, for a function that names no labels: one call tells how many."""
         if self._labels is None:
-            self._labels = numbered_labels(
-                self._answer(list(self.probes[:1]), width=None).shape[1]
-            )
+            self._labels = numbered_labels(self._answer(list(self.probes[:1]), width=None).shape[1])
         return self._labels
 
     @labels.setter
@@ -87,16 +85,14 @@ class CallableClassifier:
     def _answer(self, texts: list[Any], *, width: int | None) -> FloatArray:
         if not texts:
             return np.zeros((0, width or 0))
-        count = len(texts)
-        with guarded(f"the model {self.name}", f" on {count} texts"):
-            values = as_numbers(self.function(texts), source=f"the model {self.name}")
+        count, source = len(texts), f"the model {self.name}"
+        with guarded(source, f" on {count} texts"):
+            values = as_numbers(self.function(texts), source=source)
         if values.ndim == 2 and values.shape[1] == 1:
             values = values[:, 0]
         if values.ndim == 1:
             values = np.stack([1 - values, values], axis=1)
-        return checked_probabilities(
-            values, source=f"the model {self.name}", rows=count, width=width
-        )
+        return checked_probabilities(values, source=source, rows=count, width=width)
 
     def __getstate__(self) -> dict[str, Any]:
         # A function loaded from a file has no module that another process could import.

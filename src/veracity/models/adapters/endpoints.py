@@ -201,11 +201,9 @@ class Endpoint:
         if not isinstance(parts.get("probabilities"), list):
             raise ModelError(f"{self.name}: expected {EXPECTED}, got {self._excerpt(body)}")
         known = self._known_labels()
+        width = len(known) if known else None
         values = checked_probabilities(
-            parts["probabilities"],
-            source=self.name,
-            rows=count,
-            width=len(known) if known else None,
+            parts["probabilities"], source=self.name, rows=count, width=width
         )
         if parts.get("labels") is None:
             labels = numbered_labels(values.shape[1])

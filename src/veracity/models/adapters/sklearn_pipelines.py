@@ -90,7 +90,8 @@ class CountingClassifier(SklearnClassifier):
                 hidden = [text.keep(mask, how).readable() for mask in masks]
                 found.append(self.probabilities(hidden))
             else:
-                rest, weighed = _after_counting(self.pipeline), self._weighed(counts)
+                weighed, steps = self._weighed(counts), self.pipeline.steps
+                rest = self.pipeline[1:] if len(steps) > 2 else steps[1][1]
                 found.append(self._answer(partial(rest.predict_proba, weighed), len(masks)))
         return found
 
@@ -112,9 +113,8 @@ class CountingClassifier(SklearnClassifier):
         per_word = csr_array((np.ones(len(links)), (rows, columns)), shape=shape)
         counts = csr_array(masks.astype(np.float64)) @ per_word
         # trees take no wider indices
-        counts.indices, counts.indptr = (
-            a.astype(np.int32) for a in (counts.indices, counts.indptr)
-        )
+        counts.indices = counts.indices.astype(np.int32)
+        counts.indptr = counts.indptr.astype(np.int32)
         return counts
 
     def _weighed(self, counts: Any) -> Any:
@@ -156,10 +156,6 @@ def _counts_words(pipeline: Any) -> bool:
 def _first_step(pipeline: Any) -> Any:
     steps = getattr(pipeline, "steps", None)
     return steps[0][1] if steps and len(steps) > 1 else None
-
-
-def _after_counting(pipeline: Any) -> Any:
-    return pipeline[1:] if len(pipeline.steps) > 2 else pipeline.steps[1][1]
 
 
 class _WithoutAddresses(pickle.Pickler):

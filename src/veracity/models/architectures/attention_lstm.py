@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import torch
 from torch import Tensor, nn
@@ -46,17 +46,13 @@ class AttentionNetwork(nn.Module):
         self.head = nn.Linear(2 * settings.hidden, n_labels)
 
     def forward(self, values: Tensor, present: Tensor) -> Tensor:
-        states = self.states(values, present)
+        states = both_ways(self.lstm, values, present)
         weights = self.weights(states, present)
-        logits: Tensor = self.head(self.dropout((weights.unsqueeze(-1) * states).sum(dim=1)))
-        return logits
+        return cast(Tensor, self.head(self.dropout((weights.unsqueeze(-1) * states).sum(dim=1))))
 
     def attention(self, values: Tensor, present: Tensor) -> Tensor:
         """(batch, words, size) → (batch, words)"""
-        return self.weights(self.states(values, present), present)
-
-    def states(self, values: Tensor, present: Tensor) -> Tensor:
-        return both_ways(self.lstm, values, present)
+        return self.weights(both_ways(self.lstm, values, present), present)
 
     def weights(self, states: Tensor, present: Tensor) -> Tensor:
         scores = self.query(torch.tanh(self.keys(states))).squeeze(-1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, cast
 
 import torch
@@ -16,6 +17,7 @@ from ..architecture import Training
 from ..both_ways import both_ways
 from ..moving import MovedEmbedding
 from ..neural import AttentiveText, NeuralArchitecture, NeuralText
+from ..rows import EmbeddedRows
 from ..vocabulary import Vocabulary
 
 ENDS = ".!?。！？"
@@ -47,63 +49,40 @@ class HierarchicalAttention(NeuralArchitecture):
         return HierarchicalText
 
 
-@dataclass(frozen=True)
-class EmbeddedSentences(Embedded):
-    """A batch that knows its sentences: they stay those of the text, whatever its values become."""
-
-    sentence: Tensor  # (batch, pieces) the number of each piece's sentence in its text
-
-    def repeat(self, times: int) -> EmbeddedSentences:
-        many = super().repeat(times)
-        sentence = self.sentence.repeat_interleave(times, dim=0)
-        return EmbeddedSentences(many.values, many.present, many.feature, many.alignments, sentence)
-
-
 class HierarchicalText(AttentiveText):
     """Finds sentences by the numbers of words, so that a hidden sign ends none."""
 
     attention_ways: ClassVar[tuple[str, ...]] = ("words", "product")
 
-    def __init__(
-        self,
-        architecture: NeuralArchitecture,
-        vocabulary: Vocabulary,
-        labels: Sequence[str],
-        table: Tensor,
-        network: nn.Module,
-    ) -> None:
-        super().__init__(architecture, vocabulary, labels, table, network)
-        ends = torch.zeros(len(vocabulary), dtype=torch.bool)
-        ends[[vocabulary.row(word) for word in vocabulary.words if set(word) <= set(ENDS)]] = True
-        self.register_buffer("ends", ends, persistent=False)
+    @cached_property
+    def ends(self) -> list[int]:
+        """The numbers of the words that end a sentence."""
+        words = self.vocabulary
+        return [words.row(word) for word in words.words if set(word) <= set(ENDS)]
 
     def sentences(self, ids: Tensor) -> Tensor:
         """The number of each word's sentence; signs in a row end one sentence. (batch, words)"""
         known = self.embedding.original(ids) if isinstance(self.embedding, MovedEmbedding) else ids
-        sign = cast(Tensor, self.ends)[known]
+        sign = torch.isin(known, torch.tensor(self.ends, dtype=torch.long, device=known.device))
         last = sign & ~nn.functional.pad(sign[:, 1:], (0, 1))
         return last.cumsum(dim=1) - last.long()
 
     def forward(self, ids: Tensor, present: Tensor) -> Tensor:
-        logits: Tensor = self.network(self.embedding(ids), present, self.sentences(ids))
-        return logits
+        return cast(Tensor, self.network(self.embedding(ids), present, self.sentences(ids)))
 
-    def embed(self, inputs: Sequence[Text]) -> EmbeddedSentences:
+    def embed(self, inputs: Sequence[Text]) -> EmbeddedRows:
         found = super().embed(inputs)
         ids, _ = self.read(inputs)
-        return EmbeddedSentences(
-            found.values, found.present, found.feature, found.alignments, self.sentences(ids)
-        )
+        return EmbeddedRows(found.values, found.present, found.feature, found.alignments, ids)
 
     def logits(self, embedded: Embedded) -> Tensor:
-        given = cast(EmbeddedSentences, embedded)
-        logits: Tensor = self.network(given.values, given.present, given.sentence)
-        return logits
+        sentence = self.sentences(cast(EmbeddedRows, embedded).ids)
+        return cast(Tensor, self.network(embedded.values, embedded.present, sentence))
 
     def weights(self, embedded: Embedded, way: str) -> Tensor:
-        given = cast(EmbeddedSentences, embedded)
+        sentence = self.sentences(cast(EmbeddedRows, embedded).ids)
         network = cast(HierarchicalNetwork, self.network)
-        of_word, of_sentence = network.attention(given.values, given.present, given.sentence)
+        of_word, of_sentence = network.attention(embedded.values, embedded.present, sentence)
         return of_word * of_sentence if way == "product" else of_word
 
 
@@ -119,8 +98,7 @@ class HierarchicalNetwork(nn.Module):
         self.head = nn.Linear(both_ways, n_labels)
 
     def forward(self, values: Tensor, present: Tensor, sentence: Tensor) -> Tensor:
-        logits: Tensor = self.head(self.dropout(self.read(values, present, sentence)[0]))
-        return logits
+        return cast(Tensor, self.head(self.dropout(self.read(values, present, sentence)[0])))
 
     def attention(self, values: Tensor, present: Tensor, sentence: Tensor) -> tuple[Tensor, Tensor]:
         """For each word its weight α_it and that of its sentence α_i; both (batch, words)."""

@@ -29,9 +29,7 @@ class SmallNetwork(nn.Module):
     def __init__(self, widths: tuple[int, ...], n_labels: int) -> None:
         super().__init__()
         self.blocks = nn.ModuleList(
-            nn.Sequential(
-                nn.Conv2d(before, after, 3, padding=1), nn.BatchNorm2d(after), nn.ReLU()
-            )
+            nn.Sequential(nn.Conv2d(before, after, 3, padding=1), nn.BatchNorm2d(after), nn.ReLU())
             for before, after in zip((3, *widths), widths, strict=False)
         )
         self.head = nn.Linear(widths[-1], n_labels)

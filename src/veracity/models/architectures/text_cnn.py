@@ -83,14 +83,11 @@ class ConvolutionNetwork(nn.Module):
         self.sigmoid = settings.sigmoid
 
     def forward(self, values: Tensor, present: Tensor) -> Tensor:
-        return self._decide(self.pooled(values, present))
-
-    def pooled(self, values: Tensor, present: Tensor) -> Tensor:
-        """Each filter's strongest match. → (batch, filters of all widths)"""
-        return torch.relu(self._strongest(values, present))
+        return self._decide(torch.relu(self._strongest(values, present)))
 
     def _strongest(self, values: Tensor, present: Tensor) -> Tensor:
-        """The same before the nonlinearity, which does not change which row wins."""
+        """Each filter's strongest match before the nonlinearity, which does not change which row
+        wins. → (batch, filters of all widths)"""
         maps = [
             m.masked_fill(~own.unsqueeze(1), -torch.inf)
             for _, m, own in self._rows(values, present)

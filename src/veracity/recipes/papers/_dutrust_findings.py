@@ -225,19 +225,19 @@ class DutrustReader:
         published = self.declared.published["augmentation"]
         kinds = ("originals", "pattern-made", "hand-made")
         for gain in found["gains"]:
-            plain, augmented = (
-                published[k][kinds.index(gain["name"])] / 100 for k in ("plain", "augmented")
-            )
+            place = kinds.index(gain["name"])
+            printed = {kind: published[kind][place] / 100 for kind in ("plain", "augmented")}
             cells: dict[str, Value] = {
                 kind: Cell.at(
                     [gain[kind][k] for k in ("accuracy", "low", "high")],
                     n=gain["texts"],
-                    published=printed,
+                    published=figure,
                 )
-                for kind, printed in (("plain", plain), ("augmented", augmented))
+                for kind, figure in printed.items()
             }
             change = [gain[k] for k in ("difference", "low", "high")]
-            cells["difference"] = Cell.at(change, published=augmented - plain)
+            gained = printed["augmented"] - printed["plain"]
+            cells["difference"] = Cell.at(change, published=gained)
             yield gain["name"], {**cells, "p": f"{gain['p']:.2g}"}
 
     # ---- figures ----------------------------------------------------------------------------

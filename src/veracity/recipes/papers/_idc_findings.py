@@ -231,10 +231,11 @@ class IdcReader:
             }
 
         whole = found["whole"]
-        rows = {
+        rows: dict[str, dict[str, Value]] = {
             "nothing removed": {
-                **left({"printed": whole, "ratio": whole, "bounded": whole}, published["whole"]),
+                "printed": Cell.at(whole, published=published["whole"]),
                 "ratio": Cell(1.0),
+                "bounded": Cell.at(whole),
                 "removed": Cell(0.0),
             }
         }
@@ -251,15 +252,10 @@ class IdcReader:
         return self.declared.table("confidence", rows)
 
     def people_table(self, side: str, found: StepResult) -> Table:
-        persons = found["persons"]
-        rows = {
-            TRUTHS[truth]: {p: Cell.at(kappas[p]) for p in persons}
-            for truth, kappas in found["kappa"].items()
-        }
         mutual = Cell.at(found["mutual"], published=self.declared.published["people"]["mutual"])
         return self.declared.table(
             "people",
-            {**rows, "people with each other": {persons[-1]: mutual}},
+            {**_by_person(found), "people with each other": {found["persons"][-1]: mutual}},
             learnt=LEARNT[side],
             **{k: found[k] for k in ("reviews", "marks")},
         )
@@ -387,16 +383,20 @@ class IdcReader:
         yield self.declared.figure("beside", [*series, equal])
         for side, found in self.people.items():
             persons = found["persons"]
-            cells = {
-                TRUTHS[truth]: {p: Cell.at(kappas[p]) for p in persons}
-                for truth, kappas in found["kappa"].items()
-            }
             ends = (-0.5, len(persons) - 0.5)
             mutual = Points.level("people with each other", ends, found["mutual"][0])
-            bars = beside(cells, persons, bars=True)
+            bars = beside(_by_person(found), persons, bars=True)
             yield self.declared.figure(
                 "people", [*bars, mutual], names=persons, learnt=LEARNT[side]
             )
+
+
+def _by_person(found: StepResult) -> dict[str, dict[str, Cell]]:
+    """The kappa of every truth with every person."""
+    return {
+        TRUTHS[truth]: {person: Cell.at(kappas[person]) for person in found["persons"]}
+        for truth, kappas in found["kappa"].items()
+    }
 
 
 def _look(name: str, found: StepResult, interval: str) -> Comparison:

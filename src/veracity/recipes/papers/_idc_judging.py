@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -122,7 +122,10 @@ def resampled(counts: FloatArray, *, draws: int, seed: int) -> FloatArray:
 
 def with_ends(values: FloatArray, drawn: FloatArray) -> list[Interval]:
     """Figures beside the ends of their intervals. (k,), (draws, k) → k rows"""
-    ends = percentiles(drawn)
+    return _intervals(values, percentiles(drawn))
+
+
+def _intervals(values: FloatArray, ends: FloatArray) -> list[Interval]:
     return [[float(v), float(a), float(b)] for v, (a, b) in zip(values, ends, strict=True)]
 
 
@@ -136,34 +139,26 @@ def method_agreement(
     both = [text for text in cnn.texts if text in set(han.texts)]
     return {
         "texts": {"cnn": len(cnn.texts), "han": len(han.texts), "both": len(both)},
-        "agreement": _merged(_agreement(a, draws, seed) for a in (cnn, han)),
+        "agreement": _agreement((cnn, han), draws, seed),
         "differences": _differences(cnn, cnn.on(both), han.on(both), test_draws, seed),
         "half": {r: _half(cnn, r, draws, seed) for r in READINGS if ("milp", r) in cnn.looks},
     }
 
 
-def _agreement(agreed: AgreementCounts, draws: int, seed: int) -> StepResult:
+def _agreement(models: Sequence[AgreementCounts], draws: int, seed: int) -> StepResult:
     """By truth, binarisation and method: kappa, precision and recall."""
-    sums = agreed.counts.sum(axis=0)  # (methods, looks, 4)
-    drawn = resampled(agreed.counts, draws=draws, seed=seed)
     found: StepResult = {}
-    for name in FIGURES:
-        values, spread = pooled(sums, name), pooled(drawn, name)
-        for i, method in enumerate(agreed.methods):
-            rows = with_ends(values[i], spread[:, i])
-            for (truth, binary), row in zip(agreed.looks, rows, strict=True):
-                by_method = found.setdefault(truth, {}).setdefault(binary, {})
-                by_method.setdefault(method, {})[name] = row
+    for agreed in models:
+        sums = agreed.counts.sum(axis=0)  # (methods, looks, 4)
+        drawn = resampled(agreed.counts, draws=draws, seed=seed)
+        for name in FIGURES:
+            values, spread = pooled(sums, name), pooled(drawn, name)
+            for i, method in enumerate(agreed.methods):
+                rows = with_ends(values[i], spread[:, i])
+                for (truth, binary), row in zip(agreed.looks, rows, strict=True):
+                    by_method = found.setdefault(truth, {}).setdefault(binary, {})
+                    by_method.setdefault(method, {})[name] = row
     return found
-
-
-def _merged(parts: Iterator[StepResult]) -> StepResult:
-    merged: StepResult = {}
-    for part in parts:
-        for truth, binaries in part.items():
-            for binary, methods in binaries.items():
-                merged.setdefault(truth, {}).setdefault(binary, {}).update(methods)
-    return merged
 
 
 def _differences(
@@ -174,10 +169,8 @@ def _differences(
     seed: int,
 ) -> list[StepResult]:
     """Differences of kappas on the same texts, corrected for all looks of one reading."""
-    of_cnn = [
-        *((method, SALIENCY) for method in FIRST_FOUR if method in cnn.methods),
-        *combinations((m for m in FIRST_FOUR if m in cnn.methods), 2),
-    ]
+    four = [m for m in FIRST_FOUR if m in cnn.methods]
+    of_cnn = [*((method, SALIENCY) for method in four), *combinations(four, 2)]
     with_han = [(m, ATTENTION) for m in (SALIENCY, BEST) if m in cnn.methods]
     truths = list(dict.fromkeys(truth for truth, _ in cnn.looks))
     readings = [r for r in READINGS if (truths[0], r) in cnn.looks]
@@ -260,9 +253,7 @@ def confidences(run: Run, metrics: Mapping[tuple[str, str], Metric], seed: int) 
     truths = list(dict.fromkeys(truth for truth, _ in metrics))
 
     def intervals(values: FloatArray) -> list[Interval]:
-        ends = mean_intervals(values)
-        means = np.nanmean(values, axis=0)
-        return [[float(m), float(a), float(b)] for m, (a, b) in zip(means, ends, strict=True)]
+        return _intervals(np.nanmean(values, axis=0), mean_intervals(values))
 
     found: StepResult = {
         truth: {

@@ -132,17 +132,10 @@ class PlantedTextReader:
     @cached_property
     def norms(self) -> dict[tuple[str, float | None], Runs]:
         """Attention on Article by vectors and the norm that they were given, shortest first."""
-        keys = dict.fromkeys(
-            (m.vectors, m.norm)
-            for m in self.results
-            if (m.dataset, m.kind) == ("article", "attention")
-        )
-        runs = {
-            (vectors, norm): self._of(
-                dataset="article", kind="attention", vectors=vectors, norm=norm
-            )
-            for vectors, norm in keys
-        }
+        runs: dict[tuple[str, float | None], dict[float, StepResult]] = {}
+        for model, step in self.results.items():
+            if (model.dataset, model.kind) == ("article", "attention"):
+                runs.setdefault((model.vectors, model.norm), {})[model.value] = step
         return dict(sorted(runs.items(), key=lambda one: (one[0][0], _norm(one[1]))))
 
     @property
@@ -157,6 +150,9 @@ class PlantedTextReader:
             f"{Path(source).name}, scale {setup.scale}; test accuracy {min(accuracies):.3f} to "
             f"{max(accuracies):.3f}.{self.like_the_paper}"
         )
+        notes = ["labels", "articles", "forced", "vectors"]
+        notes += [] if find_spec(GLOVE) else ["no_glove"]
+        notes += ["reinforced"] if sizes["reinforced"] else []
         return Findings(
             recipe=recipe.plugin_name(),
             title=recipe.title,
@@ -172,18 +168,7 @@ class PlantedTextReader:
             claims=(*self.attention_claims(), *self.rationale_claims()),
             figures=tuple(self.figures()),
             texts=tuple(self.texts()),
-            notes=tuple(
-                self.declared.note(name, package=GLOVE)
-                for name, holds in (
-                    ("labels", True),
-                    ("articles", True),
-                    ("forced", True),
-                    ("vectors", True),
-                    ("no_glove", not find_spec(GLOVE)),
-                    ("reinforced", sizes["reinforced"]),
-                )
-                if holds
-            ),
+            notes=tuple(self.declared.note(name, package=GLOVE) for name in notes),
         )
 
     # ---- tables -----------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from ...data.splits import Splits, normalised, sampled, split
 from ...engine.executors import Executor, report_progress
 from ...engine.inference import probabilities
 from ...experiments.augmentation import augmentation
-from ...experiments.experiment import Experiment, Step, StepResult
+from ...experiments.experiment import Step, StepResult
 from ...experiments.training import trained_once
 from ...explainers import explainers
 from ...models.architectures import architectures
@@ -30,7 +30,7 @@ from ...models.loading import load_model
 from ...results.findings import Findings
 from ...results.robustness import is_twin, robustness
 from ...results.run import Run
-from ..recipe import Recipe, Setup
+from ..recipe import Recipe, RecipeExperiment, Setup, check_among
 from ._dutrust_findings import BY_SIZE, MODEL_NAMES, DutrustReader
 
 SHARES = (0.8, 0.1, 0.1)
@@ -61,10 +61,8 @@ class DutrustRecipe(Recipe):
     def __post_init__(self) -> None:
         for spec in split_specs(self.methods):
             explainers.make(spec)  # what is misspelt is told before anything else
-        if not self.models or not set(self.models) <= set(MODEL_NAMES):
-            raise ValueError(f"expected models among {', '.join(MODEL_NAMES)}; got {self.models}")
-        if not self.courses or not set(self.courses) <= set(COURSES):
-            raise ValueError(f"expected courses among {', '.join(COURSES)}; got {self.courses}")
+        check_among("models", self.models, MODEL_NAMES)
+        check_among("courses", self.courses, COURSES)
 
     def experiment(self, setup: Setup) -> DutrustExperiment:
         methods = split_specs(self.methods) or setup.sizes["methods"]
@@ -161,20 +159,13 @@ def _course(
         whole = split(load_data(course["stand_in"]), shares=SHARES, seed=seed)
         parts = [whole.train, whole.validation, whole.test]
     known = {_key(e.input) for data in tried for e in data}
-    limits = (round(share * sizes["texts"][name]) for share in SHARES)
-    return Splits(
-        *(
-            shortened(
-                sampled(
-                    part.select(i for i, e in enumerate(part) if _key(e.input) not in known),
-                    limit,
-                    seed=seed,
-                ),
-                sizes["words"],
-            )
-            for part, limit in zip(parts, limits, strict=True)
-        )
-    )
+
+    def taken(part: Dataset, share: float) -> Dataset:
+        others = part.select(i for i, e in enumerate(part) if _key(e.input) not in known)
+        some = sampled(others, round(share * sizes["texts"][name]), seed=seed)
+        return shortened(some, sizes["words"])
+
+    return Splits(*map(taken, parts, SHARES))
 
 
 def _key(text: Text) -> str:
@@ -223,18 +214,13 @@ def _words(data: Dataset) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DutrustExperiment(Experiment):
+class DutrustExperiment(RecipeExperiment):
     """The texts, every model that is trained on them and every trial of it."""
 
-    setup: Setup
     given: Path | None
     parts: Mapping[str, Splits]
     trials: Mapping[str, Dataset]
     models: Sequence[str]
-
-    @property
-    def sizes(self) -> Sizes:
-        return self.setup.sizes
 
     def _course_of(self, trial: str) -> str:
         course: str = self.sizes["trials"][trial]["course"]
@@ -367,7 +353,7 @@ class DutrustExperiment(Experiment):
     def _augment(self, trial: str, model: str) -> StepResult:
         course, seed = self._course_of(trial), self.setup.seed
         architecture = self._architecture(course, model)
-        return augmentation(
+        found = augmentation(
             architecture,
             sampled(self.parts[course].train, self.sizes["augmented"], seed=seed),
             self.trials[trial],
@@ -375,7 +361,8 @@ class DutrustExperiment(Experiment):
             out=self.place(f"augment-{trial}-{model}") / "comparison",
             seed=seed,
             training=self._settings_of(architecture, model),
-        ).to_dict()
+        )
+        return asdict(found)
 
     def _try(self, trial: str, name: str) -> StepResult:
         model = load_model(self._folder(self._course_of(trial), name) / "model")

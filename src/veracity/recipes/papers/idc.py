@@ -4,7 +4,7 @@ definitions 9.4)"""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -25,7 +25,7 @@ from ...data.splits import Splits, sampled, split
 from ...data.words import read_text
 from ...engine.executors import Executor, report_progress
 from ...engine.inference import probabilities
-from ...experiments.experiment import Experiment, Step, StepResult
+from ...experiments.experiment import Step, StepResult
 from ...experiments.training import trained_once
 from ...explainers import explainers
 from ...metrics.relative_confidence import RelativeConfidence
@@ -36,7 +36,7 @@ from ...results.declarations import Declarations
 from ...results.findings import Findings
 from ...truths import learnt_truth, truths
 from ...truths.gram_activation import GramActivation
-from ..recipe import Recipe, Setup
+from ..recipe import Recipe, RecipeExperiment, Setup
 from ._idc_findings import METHODS, IdcReader
 from ._idc_judging import AgreementCounts, confidences, method_agreement, people_agreement
 
@@ -238,10 +238,9 @@ def as_words(data: Dataset) -> Dataset:
 
 
 @dataclass(frozen=True, kw_only=True)
-class IdcExperiment(Experiment):
+class IdcExperiment(RecipeExperiment):
     """The reviews of every side, and every model and truth that is learnt from them."""
 
-    setup: Setup
     source: str
     sides: Mapping[str, Splits]
     marked: Dataset | None
@@ -249,10 +248,6 @@ class IdcExperiment(Experiment):
     belongs: tuple[int, ...]
     """The label that each of the stars belongs to, if truths are learnt from stars."""
     validation: bool
-
-    @property
-    def sizes(self) -> Mapping[str, Any]:
-        return self.setup.sizes
 
     @cached_property
     def _prints(self) -> Mapping[str, str]:
@@ -303,13 +298,10 @@ class IdcExperiment(Experiment):
 
     def work(self, step: Step, executor: Executor | None) -> StepResult:
         key = cast(IdcStep, step.key)
-        kinds: Mapping[str, Callable[[], StepResult]] = {
-            "cnn": lambda: self._trained(key),
-            "han": lambda: self._trained(key),
-            "methods": lambda: self._methods(key, executor),
-            "agreement": lambda: self._people(key),
-        }
-        return kinds.get(key[1], lambda: self._learnt(key))()
+        if key[1] == "methods":
+            return self._methods(key, executor)
+        kinds = {"cnn": self._trained, "han": self._trained, "agreement": self._people}
+        return kinds.get(key[1], self._learnt)(key)
 
     def _place(self, key: IdcStep) -> Path:
         return self.place(self._step(key).name)
@@ -451,7 +443,9 @@ class IdcExperiment(Experiment):
                 watch=report_progress,
             )
             counts.append(
-                AgreementCounts.read(found.run, _specs(wanted), agreement, instead=_specs(other))
+                AgreementCounts.read(
+                    found.run, _specs(wanted), agreement, instead=_specs(other.values())
+                )
             )
             if of_model:
                 of_source = confidences(found.run, remaining, seed)
@@ -470,10 +464,9 @@ class IdcExperiment(Experiment):
         )
 
 
-def _specs(methods: Mapping[str, str] | Sequence[str]) -> dict[str, str]:
+def _specs(methods: Iterable[str]) -> dict[str, str]:
     """Methods by name, as a run calls them."""
-    specs = methods.values() if isinstance(methods, Mapping) else methods
-    return {parse_spec(spec)[0]: explainers.make(spec).spec for spec in specs}
+    return {parse_spec(spec)[0]: explainers.make(spec).spec for spec in methods}
 
 
 def strongest(sets: WordSets, train: Dataset, label: int) -> list[str]:

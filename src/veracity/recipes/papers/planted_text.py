@@ -27,14 +27,14 @@ from ...data.words import read_text
 from ...engine.executors import Executor, report_progress
 from ...engine.inference import probabilities
 from ...engine.seeds import generator
-from ...experiments.experiment import Experiment, Step, StepResult
+from ...experiments.experiment import Step, StepResult
 from ...experiments.training import trained_once
 from ...metrics.attribution_mass import attribution_share
 from ...metrics.selection import Selection
 from ...models.architecture import Training
 from ...results.findings import Findings
 from ...results.guarantees import Reliance, reliance
-from ..recipe import Recipe, Setup
+from ..recipe import Recipe, RecipeExperiment, Setup, check_among
 from ._planted_text_findings import PlantedTextReader
 from ._planted_text_models import DATASET_NAMES, GLOVE, KINDS, PlantedModel
 
@@ -59,17 +59,19 @@ class PlantedText(Recipe):
     """On which: article, cn, nc."""
 
     def __post_init__(self) -> None:
-        for name, given, known in (
-            ("parts", self.parts, PARTS),
-            ("datasets", self.datasets, tuple(DATASETS)),
-        ):
-            if not given or not set(given) <= set(known):
-                raise ValueError(f"expected {name} among {', '.join(known)}; got {given}")
+        check_among("parts", self.parts, PARTS)
+        check_among("datasets", self.datasets, DATASETS)
 
     def experiment(self, setup: Setup) -> PlantedTextExperiment:
         source = STAND_IN if setup.data is None else str(setup.data)
         texts = reviews(source, sum(setup.sizes["sizes"]), setup.sizes["words"], setup.seed)
-        return PlantedTextExperiment(setup.folder, setup, source, texts, self.models(setup.sizes))
+        return PlantedTextExperiment(
+            folder=setup.folder,
+            setup=setup,
+            source=source,
+            texts=texts,
+            models=self.models(setup.sizes),
+        )
 
     def models(self, sizes: Mapping[str, Any]) -> list[PlantedModel]:
         """The models to train, and last what is done with them once they are there."""
@@ -177,18 +179,13 @@ OWN = {
 """The settings that a step of each kind depends on, beside those that all share."""
 
 
-@dataclass(frozen=True)
-class PlantedTextExperiment(Experiment):
+@dataclass(frozen=True, kw_only=True)
+class PlantedTextExperiment(RecipeExperiment):
     """The reviews, and every model that is trained on them and looked at."""
 
-    setup: Setup
     source: str
     texts: Dataset
     models: Sequence[PlantedModel]
-
-    @property
-    def sizes(self) -> Mapping[str, Any]:
-        return self.setup.sizes
 
     def steps(self) -> list[Step]:
         data = self.texts.fingerprint()
