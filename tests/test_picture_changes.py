@@ -155,17 +155,19 @@ def test_ex_6_16_blur_and_writing_shrink(monkeypatch: pytest.MonkeyPatch) -> Non
     assert scaled(watermark.ABOVE, 128) == pytest.approx(5.714, abs=1e-3)
     pixels, rng = picture(128).pixels, np.random.default_rng(0)
     asked: list[float] = []
-    own = scipy.ndimage.gaussian_filter
-    monkeypatch.setattr(
-        scipy.ndimage,
-        "gaussian_filter",
-        lambda a, sigma, **more: asked.append(sigma[0]) or own(a, sigma, **more),
-    )
+    blur, font = scipy.ndimage.gaussian_filter, watermark._font
+
+    def blurred(values: Any, sigma: tuple[float, ...], **more: Any) -> Any:
+        asked.append(sigma[0])
+        return blur(values, sigma, **more)
+
+    def written(file: str, size: float) -> Any:
+        asked.append(size)
+        return font(file, size)
+
+    monkeypatch.setattr(scipy.ndimage, "gaussian_filter", blurred)
+    monkeypatch.setattr(watermark, "_font", written)
     PeripheralBlur(sigma=10).put(pixels, rng)
-    font = watermark._font
-    monkeypatch.setattr(
-        watermark, "_font", lambda file, size: asked.append(size) or font(file, size)
-    )
     for size in (7, 9, 11, 13, 15):
         Watermark(size=size).put(pixels, rng)
     assert asked == pytest.approx([5.714, 4, 5.143, 6.286, 7.429, 8.571], abs=1e-3)

@@ -103,7 +103,7 @@ class PictureMark(LabelMark):
         region, placed = bounds[picture.shape], False
         if which is not None or self.region == "exact":
             made = np.where(region[..., None], self.put(picture.pixels, rng), picture.pixels)
-            touched = effective_region(picture.pixels, made).any(axis=2)
+            touched = np.any(effective_region(picture.pixels, made), axis=2)
             placed = which is not None and bool(touched.any())
             if self.region == "exact":
                 region = touched
@@ -136,10 +136,10 @@ def box(rows: tuple[int, int], columns: tuple[int, int], shape: Shape) -> BoolAr
     return inside
 
 
-def stripe(top: float, bottom: float, shape: Shape) -> tuple[int, int]:
-    """Its first and its last row: both belong to it, as far as the picture has them."""
+def stripe(top: float, bottom: float, shape: Shape) -> BoolArray:
+    """The pixels of these rows, the last one too. → (height, width)"""
     first, last = span(top, bottom, shape[0])
-    return first, min(last, shape[0] - 1)
+    return box((first, last + 1), (0, shape[1]), shape)
 
 
 def check_within(name: str, low: float, high: float) -> None:

@@ -42,9 +42,13 @@ class CentreBrightness(PictureMark):
         return _distance(shape) <= self.reach
 
     def put(self, pixels: Pixels, rng: np.random.Generator) -> Pixels:
-        hsv = to_hsv(pixels)
-        hsv[..., 2] += self.gain(_distance(pixels.shape[:2]))
-        return to_rgb(hsv)
+        distance = _distance(pixels.shape[:2])
+        near = distance <= self.reach
+        hsv = to_hsv(pixels[near])
+        hsv[:, 2] += self.gain(distance[near])
+        made = pixels.copy()
+        made[near] = to_rgb(hsv)
+        return made
 
 
 def _distance(shape: Shape) -> FloatArray:

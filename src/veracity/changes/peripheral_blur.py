@@ -36,5 +36,5 @@ class PeripheralBlur(PictureMark):
         from scipy.ndimage import gaussian_filter
 
         sigma = scaled(self.sigma, min(pixels.shape[:2]))
-        blurred = gaussian_filter(pixels.astype(np.float64), (sigma, sigma, 0), mode="nearest")
-        return np.rint(blurred).astype(np.uint8)
+        blurred = gaussian_filter(pixels.astype(np.float32), (sigma, sigma, 0), mode="nearest")
+        return np.asarray(np.rint(blurred), dtype=np.uint8)

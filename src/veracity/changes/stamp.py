@@ -61,7 +61,8 @@ class Stamp(PictureMark):
         layer.paste(logo, (left, top))
         laid = np.asarray(layer)
         cover = self.opacity * laid[..., 3:] / 255
-        return np.rint(cover * laid[..., :3] + (1 - cover) * pixels).astype(np.uint8)
+        mixed = cover * laid[..., :3] + (1 - cover) * pixels
+        return np.asarray(np.rint(mixed), dtype=np.uint8)
 
     def _place(self, shape: Shape) -> tuple[int, int, int, int]:
         """Its first row and column, its height and width."""

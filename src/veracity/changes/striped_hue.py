@@ -9,7 +9,7 @@ import numpy as np
 from ..core.inputs import BoolArray, FloatArray
 from ..core.segments import Pixels
 from ._hsv import to_hsv, to_rgb
-from ._picture_mark import PictureMark, Shape, box, check_within, stripe
+from ._picture_mark import PictureMark, Shape, check_within, span, stripe
 
 
 @dataclass(frozen=True)
@@ -32,17 +32,19 @@ class StripedHue(PictureMark):
     def shift(self, rows: FloatArray, height: int) -> FloatArray:
         """What is added to the hue in these rows; outside the stripe nothing. The wave follows the
         middle of the picture, so it may jump at the stripe's edges. → (rows,)"""
-        top, bottom = stripe(self.top, self.bottom, (height, 0))
+        top, bottom = span(self.top, self.bottom, height)
         wave = np.sin(2 * np.pi * (rows - height / 2) / max(bottom - top, 1))
         inside = (top <= rows) & (rows <= bottom)
         return np.where(inside, self.delta * np.sign(wave) * wave**2, 0.0)
 
     def bounds(self, shape: Shape) -> BoolArray:
-        top, bottom = stripe(self.top, self.bottom, shape)
-        return box((top, bottom + 1), (0, shape[1]), shape)
+        return stripe(self.top, self.bottom, shape)
 
     def put(self, pixels: Pixels, rng: np.random.Generator) -> Pixels:
-        hsv = to_hsv(pixels)
-        height = len(pixels)
-        hsv[..., 0] += self.shift(np.arange(height, dtype=np.float64), height)[:, None]
-        return to_rgb(hsv)
+        shift = self.shift(np.arange(len(pixels), dtype=np.float64), len(pixels))
+        rows = np.flatnonzero(shift)
+        hsv = to_hsv(pixels[rows])
+        hsv[..., 0] += shift[rows, None]
+        made = pixels.copy()
+        made[rows] = to_rgb(hsv)
+        return made

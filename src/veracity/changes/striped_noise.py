@@ -8,7 +8,7 @@ import numpy as np
 
 from ..core.inputs import BoolArray
 from ..core.segments import Pixels
-from ._picture_mark import PictureMark, Shape, box, check_within, stripe
+from ._picture_mark import PictureMark, Shape, check_within, stripe
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,7 @@ class StripedNoise(PictureMark):
             raise ValueError(f"expected a p above 0 and at most 1, got {self.p:g}")
 
     def bounds(self, shape: Shape) -> BoolArray:
-        top, bottom = stripe(self.top, self.bottom, shape)
-        return box((top, bottom + 1), (0, shape[1]), shape)
+        return stripe(self.top, self.bottom, shape)
 
     def put(self, pixels: Pixels, rng: np.random.Generator) -> Pixels:
         noisy = rng.random(pixels.shape[:2]) < self.p

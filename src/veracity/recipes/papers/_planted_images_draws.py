@@ -109,7 +109,7 @@ def region_draws(pairs: Sequence[Pair], *, n: int = 20, seed: int = 0) -> Iterat
         for group in range(n):
             rng = generator(seed, "region", kind.plugin_name(), str(group))
             (mark,) = _marks(kind, REGIONS[kind], rng)
-            yield Draw(mark=mark, pair=pairs[rng.integers(len(pairs))], group=group)
+            yield Draw(mark=mark, pair=pairs[int(rng.integers(len(pairs)))], group=group)
 
 
 def visibility_draws(
