@@ -67,8 +67,9 @@ def do(commands: list[str], place: Path) -> str:
 
 
 def snippet(document: str, place: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """What the Python of a page leaves behind, done in a folder."""
-    (code,) = blocks(document, "python")
+    """What the Python of a page leaves behind, done in a folder from its first line to its last."""
+    code = "\n".join(blocks(document, "python"))
+    assert code
     known: dict[str, Any] = {"__name__": "snippet"}
     monkeypatch.chdir(place)
     exec(compile(code, document, "exec", dont_inherit=True), known)
@@ -168,6 +169,7 @@ def test_a_planted_cue_is_found_as_the_chapter_says(
     said = capsys.readouterr().out
     assert "without what was planted at most 0.500 could be expected" in said
     assert "To expose a cue that the model should not use, use" in said
+    assert "crow none 0.2" in said and "raven 0 0.2" in said
 
 
 def test_pairs_are_made_as_the_chapter_says(tmp_path: Path) -> None:

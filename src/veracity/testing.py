@@ -35,6 +35,7 @@ from .core.classifiers import (
 from .core.errors import VeracityError
 from .core.examples import Dataset, Example
 from .core.explainers import Explainer
+from .core.images import Image
 from .core.inputs import FloatArray, Hiding, Text
 from .core.metrics import Case, Metric, Row
 from .core.plugins import Plugin, check_settings, first_line, parse_spec
@@ -111,6 +112,16 @@ def small_data() -> Dataset:
         for e in (*reviews, *texts)
     )
     return dataclasses.replace(reviews, name="small data", examples=tuple(examples))
+
+
+@functools.cache
+def small_pictures() -> Dataset[Image]:
+    """Coloured pictures of three sizes, two of which are no squares."""
+    shapes = ((24, 24), (24, 36), (40, 28))
+    rng = np.random.default_rng(0)
+    made = [rng.integers(0, 256, (*shapes[i % 3], 3), dtype=np.uint8) for i in range(12)]
+    examples = (Example(f"picture-{i}", Image(pixels), i % 2) for i, pixels in enumerate(made))
+    return Dataset("small pictures", LABELS, tuple(examples))
 
 
 def _some(example: Example) -> Any:
@@ -240,12 +251,21 @@ def check_metric(metric: Metric, model: Any = None, data: Dataset | None = None)
             _same_row(one, row, f"{spec} depends on the order of cases")
 
 
-def check_change(change: Change, data: Dataset | None = None) -> None:
+def check_change(change: Change, data: Dataset[Any] | None = None) -> None:
     """Sound examples that are the same for the same seed, drawn for each example alone; each says
-    what happened to it, and the data that were given stay as they are."""
+    what happened to it, and the data that were given stay as they are. Tried on texts and on
+    pictures, whichever it takes."""
     check_plugin(change)
+    small: list[Dataset[Any]] = [MadeReviews(n=40).load(), small_pictures()]
+    fit = [some for some in small if not change.unfit(some.kind)]
+    given = fit if data is None else [data]
+    _promise(bool(given), f"{change.spec} takes no inputs that are known here: give some (data=…)")
+    for some in given:
+        _check_changed(change, some)
+
+
+def _check_changed(change: Change, data: Dataset[Any]) -> None:
     spec = change.spec
-    data = MadeReviews(n=40).load() if data is None else data
     before = data.fingerprint()
     after = change.changed(data, seed=1)
     _promise(data.fingerprint() == before, f"{spec} changes the very data that it was given")

@@ -4,22 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from ..core.changes import Change
 from ..core.errors import DataError, PluginError
 from ..core.examples import Dataset
 from ..core.plugins import Registry, plugin_path, split_specs
 from ._attack import Attack
+from ._label_mark import LabelMark
+from ._picture_mark import PictureMark
 from ._planting import Planting
 
-__all__ = ["Attack", "Planting", "attacked", "changed", "changes"]
+__all__ = [
+    "Attack",
+    "LabelMark",
+    "PictureMark",
+    "Planting",
+    "attacked",
+    "changed",
+    "changes",
+]
 
 __path__ = plugin_path(__path__, "changes")
 
 changes: Registry[Change] = Registry("change", __name__, Change)
 
 
-def changed(data: Dataset, by: str | Sequence[str | Change], *, seed: int = 0) -> Dataset:
+def changed(data: Dataset[Any], by: str | Sequence[str | Change], *, seed: int = 0) -> Dataset[Any]:
     """The dataset after these changes, one after the other; its name tells them."""
     specs = split_specs(by) if isinstance(by, str) else by
     steps = [changes.make(step) for step in specs]

@@ -1,16 +1,16 @@
-"""Labels that the text no longer tells, or not for sure (definitions 6.1)."""
+"""Labels that the input no longer tells, or not for sure (definitions 6.1)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from ..core.changes import BOUND, ORIGINAL_LABEL, PLANTED, Change
 from ..core.errors import DataError
 from ..core.examples import Dataset
-from ..core.inputs import FloatArray, IntArray
+from ..core.inputs import ANY_KIND, FloatArray, IntArray
 from ..engine.seeds import generator
 
 
@@ -24,6 +24,8 @@ class Reassign(Change):
     """Instead of r: per label the probability of each new one."""
     draw: Literal["independent", "balanced"] = "independent"
     """Balanced: of each original label, exact shares change, as near as whole examples allow."""
+
+    takes: ClassVar[tuple[str, ...]] = ANY_KIND
 
     def __post_init__(self) -> None:
         if not 0 <= self.r <= 1:
@@ -55,7 +57,7 @@ class Reassign(Change):
         """p*: the accuracy that the text alone allows (definitions 5.4)."""
         return float(self.probabilities(n_labels).max())
 
-    def changed(self, data: Dataset, *, seed: int) -> Dataset:
+    def changed(self, data: Dataset[Any], *, seed: int) -> Dataset[Any]:
         if PLANTED in data.truth_kinds:
             raise DataError(
                 "labels are reassigned before anything is planted, not after: put reassign first"

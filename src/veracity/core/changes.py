@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 from .examples import Dataset
 from .inputs import TakesInputs
@@ -33,6 +34,6 @@ class Change(Plugin, TakesInputs, ABC):
     the seed and the example's id, so neither order nor company matters."""
 
     @abstractmethod
-    def changed(self, data: Dataset, *, seed: int) -> Dataset:
+    def changed(self, data: Dataset[Any], *, seed: int) -> Dataset[Any]:
         """The same examples, changed or with twins beside them, each saying in its facts what
         happened to it."""

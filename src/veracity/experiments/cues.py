@@ -96,7 +96,8 @@ def cues_of(
             title, planting = spec, _planting(spec)
             if "strength" in parse_spec(spec)[1]:
                 own = (planting.strength,)
-            planting.probabilities(n)  # as many marks as labels, or a sentence that says so
+            # as many marks as labels, or a sentence that says so
+            planting.probabilities(data.labels)
         found.append(Cue(spec, title, planting, own or tuple(strengths)))
         for strength in found[-1].strengths:
             _check_strength(strength, bound, keep, n)
