@@ -120,7 +120,7 @@ class Propagation(TorchFunctionMode):
         if func == DTYPE and args[0].is_floating_point():
             return _precision(args[0])  # as which all numbers are read here
         in_place = name == "__setitem__" or (name.endswith("_") and not name.endswith("__"))
-        if name == "__get__":
+        if name == "__get__":  # of an attribute
             return func(*map(_constant, args))
         given, named, tensors = _read(list(args), kwargs or {}, in_place)
         signal = next((t for t in tensors if t.requires_grad), None)
@@ -390,20 +390,17 @@ def _read(
     The words are followed in doubles and weights are not, so that rounding, which depends on what
     else is in a batch, stays far below the smallest difference that a rule looks at.
     """
-    given, named = _mapped(_constant, given), _mapped(_constant, named)
-    tensors = [*_tensors(given), *_tensors(named)]
+    found = _mapped(_constant, [given, named])
+    tensors = _tensors(found)
     kinds = {t.dtype for t in tensors if t.is_floating_point()}
     if torch.float64 in kinds and len(kinds) > 1:
-        kind = given[0].dtype if in_place else torch.float64
-        given, named = (
-            _mapped(lambda t: t.to(kind) if t.is_floating_point() else t, g) for g in (given, named)
-        )
-        tensors = [*_tensors(given), *_tensors(named)]
-        kinds = {kind}
+        kind = found[0][0].dtype if in_place else torch.float64
+        found = _mapped(lambda t: t.to(kind) if t.is_floating_point() else t, found)
+        tensors, kinds = _tensors(found), {kind}
     # the least double, with which models hide scores, is beyond what weights alone can hold
     most = min((torch.finfo(k).max for k in kinds), default=math.inf)
-    within = [_within(g, most) for g in given]
-    return within, {key: _within(value, most) for key, value in named.items()}, tensors
+    within = [_within(g, most) for g in found[0]]
+    return within, {key: _within(value, most) for key, value in found[1].items()}, tensors
 
 
 def _within(value: Any, most: float) -> Any:
