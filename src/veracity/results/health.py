@@ -39,6 +39,9 @@ SELDOM = 5
 NEARLY_ALL = 0.95
 """From this share of the texts on, one answer leaves the others unseen."""
 
+FEWEST_RIGHT = 2
+"""So many of the other answers must be right before they show anything: one may be an oddity."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Health:
@@ -61,6 +64,8 @@ class Health:
     """What it answers to all texts, or to nearly all; else empty."""
     usual_texts: int = 0
     """To how many it does."""
+    others_right: int = 0
+    """How many of the other texts it answers rightly."""
     order: tuple[str, ...] = ()
     """The labels in an order under which the same answers are far oftener right; else empty."""
     order_accuracy: float | None = None
@@ -88,7 +93,7 @@ class Health:
         """Whether its answers hardly move, and nothing shows that this little means anything."""
         if self.moved is None or self.moved >= STILL:
             return False
-        return self.moved < ROUNDING or self.p_dealt is None or self.p_dealt > LEVEL
+        return self.moved < ROUNDING or not self._better
 
     @property
     def one_sided(self) -> bool:
@@ -96,13 +101,26 @@ class Health:
         helps a model that moves by rounding errors only."""
         if not self.usual_label or (self.moved is not None and self.moved < ROUNDING):
             return False
-        return self.still or self._no_better
+        return self.still or self._no_better or (self.tellable and self._doubtful)
 
     @property
     def _no_better(self) -> bool:
         if self.accuracy is None or self.dealt is None or not self.tellable:
             return False
         return self.accuracy <= self.dealt
+
+    @property
+    def _better(self) -> bool:
+        """Whether it is shown to be right oftener than its answers would be, dealt out at random;
+        beside an answer to nearly all texts by more than one of the others."""
+        if self.p_dealt is None or self.p_dealt > LEVEL:
+            return False
+        return not self.usual_label or self.others_right >= FEWEST_RIGHT
+
+    @property
+    def _doubtful(self) -> bool:
+        """Whether labelled texts fail to show that."""
+        return self.p_dealt is not None and not self._better
 
     @property
     def summary(self) -> str:
@@ -149,9 +167,10 @@ class Health:
                     f"it answers {self.usual_label} to each of the {self.texts} texts, so nothing "
                     "shows what makes it answer otherwise"
                 )
+            rest = f"the other {others} do" if others > 1 else "the one other does"
             return (
                 f"it answers {self.usual_label} to {self.usual_texts} of the {self.texts} texts, "
-                f"and the other {others} do not show what makes it answer otherwise"
+                f"and {rest} not show what makes it answer otherwise"
             )
         if self.still:
             return (
@@ -222,7 +241,7 @@ class Health:
     @property
     def caution(self) -> str:
         """What keeps a reader from trusting the model; empty where nothing does."""
-        if self.fault or self.p_dealt is None or self.p_dealt <= LEVEL:
+        if self.fault or not self._doubtful:
             return ""
         if not self.tellable:
             return (
@@ -264,13 +283,8 @@ def health(run: Run, model: str) -> Health:
     )
     if not len(ids):
         return found
-    counts = np.bincount(said)
-    if counts.max() >= NEARLY_ALL * len(said):
-        found = replace(
-            found, usual_label=labels[int(counts.argmax())], usual_texts=int(counts.max())
-        )
     if UNLABELLED in run.labels:
-        return found
+        return _with_usual(found, said, labels)
     family = run.families()
     return judged(found, gold, said, labels, [family.get(name, name) for name in ids])
 
@@ -289,7 +303,8 @@ def judged(
     dealt, p = against_dealt(gold, said)
     order, order_accuracy = other_order(gold, said, len(labels), high)
     return replace(
-        found,
+        _with_usual(found, said, labels),
+        others_right=int(right[said != np.bincount(said).argmax()].sum()),
         accuracy=float(right.mean()),
         low=low,
         high=high,
@@ -301,6 +316,14 @@ def judged(
         order=tuple(labels[i] for i in order),
         order_accuracy=order_accuracy,
     )
+
+
+def _with_usual(found: Health, said: IntArray, labels: Sequence[str]) -> Health:
+    """With the answer that nearly all texts get, if one is."""
+    counts = np.bincount(said)
+    if counts.max() < NEARLY_ALL * len(said):
+        return found
+    return replace(found, usual_label=labels[int(counts.argmax())], usual_texts=int(counts.max()))
 
 
 def _lengths(run: Run) -> dict[str, tuple[int, int]]:
