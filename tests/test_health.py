@@ -343,10 +343,24 @@ class Restless(Bag):
 def test_answers_that_differ_from_time_to_time_are_told(tmp_path: Path) -> None:
     methods = "occlusion, random_scores"
     noisy = audit(Restless(), made_data(30), methods, "erasure", out=tmp_path / "a").conclusions
-    assert any("asked twice" in c for c in noisy.models[0].recommendation.cautions)
+    assert "asked twice" in noisy.models[0].recommendation.cautions[0]
     steady = Bag({"good": 2.0, "bad": -2.0})
     calm = audit(steady, made_data(30), methods, "erasure", out=tmp_path / "b").conclusions
     assert not calm.models[0].recommendation.cautions
+
+
+def test_what_voids_most_is_cautioned_of_first() -> None:
+    """That a model answers otherwise each time voids all that is said after it."""
+    state = Health(
+        model="m", texts=400, restless=0.2, p_dealt=0.3, accuracy=0.6, dealt=0.5, moved=0.009,
+        majority=0.5, majority_label="pos", length_auc=0.99, rare=(("pos", 2),),
+    )  # fmt: skip
+    sure = replace(state, p_dealt=0.01)
+    first = [caution.split()[0] for caution in sure.cautions]
+    assert first == ["asked", "how", "hiding"]  # twice; long a text is; every word
+    doubted = replace(state, moved=0.2).cautions
+    assert [c.split()[0] for c in doubted] == ["asked", "400", "how"]
+    assert sure.rare_cautions[0].startswith("only 2 of the 400 texts are answered pos")
 
 
 def test_answers_too_rare_to_be_explained_are_told(tmp_path: Path) -> None:

@@ -212,31 +212,42 @@ class Health:
         return ""
 
     @property
+    def unsteady(self) -> bool:
+        """Whether it answers otherwise when it is asked again."""
+        return self.restless > RESTLESS
+
+    @property
     def cautions(self) -> tuple[str, ...]:
-        """What a reader must know beside any recommendation."""
+        """What a reader must know beside any recommendation; what voids most comes first."""
         if self.fault:
             return ()
-        found = [self.caution] if self.caution else []
-        if self.restless > RESTLESS:
+        found = []
+        if self.unsteady:
             found.append(
                 f"asked twice about the same texts, the model answers otherwise (by up to "
                 f"{self.restless:.2g}): what methods find may be its own noise. Make it answer the "
                 "same each time"
             )
+        if self.caution:
+            found.append(self.caution)
+        if self.length_auc >= BY_LENGTH and not self.by_words:
+            found.append(goes_by_length(self.length_auc))
         if self.moved is not None and self.moved < STILL:
             found.append(
                 f"hiding every word moves its answers by {_small(self.moved)} only: read the order "
                 "of scores, not their size"
             )
-        if self.length_auc >= BY_LENGTH and not self.by_words:
-            found.append(goes_by_length(self.length_auc))
-        for label, count in self.rare:
-            texts = "text is" if count == 1 else "texts are"
-            found.append(
-                f"only {count} of the {self.texts} {texts} answered {label}: this audit says "
-                "hardly anything of explanations of that answer. Bring more such texts"
-            )
         return tuple(found)
+
+    @property
+    def rare_cautions(self) -> tuple[str, ...]:
+        """Of which answers hardly anything is learnt."""
+        return tuple(
+            f"only {count} of the {self.texts} {'text is' if count == 1 else 'texts are'} answered "
+            f"{label}: this audit says hardly anything of explanations of that answer. Bring more "
+            "such texts"
+            for label, count in ([] if self.fault else self.rare)
+        )
 
     @property
     def caution(self) -> str:
