@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import numpy as np
 
@@ -22,7 +23,7 @@ CHANCE_SKEWNESS = 1.5
 
 def differs_enough(differences: FloatArray) -> bool:
     """Whether enough of the differences are not zero to tell how they spread. (n,)"""
-    differing = np.count_nonzero(differences)
+    differing = int(np.count_nonzero(differences))
     return differing >= max(MIN_DIFFERING, min(len(differences) / 2, MANY_DIFFERING))
 
 
@@ -39,26 +40,31 @@ def detectable_mean(
     far as the error of a standard deviation goes. The allowances are set on what simulated audits
     needed (benchmarks/verdicts.py --only power).
     """
-    from scipy.stats import t
-
     n = len(differences)
     if n < max(2, texts_needed(comparisons, level)):
         return None
-    own_level = level / max(1, comparisons)
-    needed = float(t.isf(own_level / 2, n - 1) + t.ppf(POWER, n - 1))
-    # of few texts the skewness that the test allows for is mostly luck, and where few of all
-    # choices of signs pass nearly every text must point one way
-    passing = own_level * 2.0 ** min(n - 1, 60)
-    needed *= 1 + (0.9 + 0.2 * math.log(max(1, comparisons))) / n + 0.35 * float(passing**-0.7)
+    tail = _symmetric_tail(n, level / max(1, comparisons), max(1, comparisons))
     spread = float(differences.std())
     if not spread:
         return 0.0
     standard = (differences - differences.mean()) / spread
     against = float((standard**3).mean()) + CHANCE_SKEWNESS * math.sqrt(6 / n)
-    tail = needed / math.sqrt(n)
     bent = float(hall_bent(np.array(tail), np.array(min(0.0, against)), n))
     kurtosis = float((standard**4).mean())
     # relative errors of the standard deviation: of these differences, and of normal ones
-    error, usual = math.sqrt((kurtosis - 1) / n) / 2, math.sqrt(2 / (n + 2)) / 2
+    error, usual = math.sqrt(max(0.0, kurtosis - 1) / n) / 2, math.sqrt(2 / (n + 2)) / 2
     unsure = 1 + 7 / n**2 + (1 + 20 / n) * max(0.0, error - usual)
     return max(tail, bent) * unsure * spread * math.sqrt(n / (n - 1))
+
+
+@cache
+def _symmetric_tail(n: int, level: float, comparisons: int) -> float:
+    """The mean that symmetric differences need, in standard deviations."""
+    from scipy.stats import t
+
+    needed = float(t.isf(level / 2, n - 1) + t.ppf(POWER, n - 1))
+    # of few texts the skewness that the test allows for is mostly luck, and where few of all
+    # choices of signs pass nearly every text must point one way
+    passing = level * 2.0 ** min(n - 1, 60)
+    needed *= 1 + (0.9 + 0.2 * math.log(comparisons)) / n + 0.35 * float(passing**-0.7)
+    return needed / math.sqrt(n)
