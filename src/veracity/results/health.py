@@ -113,9 +113,8 @@ class Health:
     def _better(self) -> bool:
         """Whether it is shown to be right oftener than its answers would be, dealt out at random;
         beside an answer to nearly all texts by more than one of the others."""
-        if self.p_dealt is None or self.p_dealt > LEVEL:
-            return False
-        return not self.usual_label or self.others_right >= FEWEST_RIGHT
+        several = not self.usual_label or self.others_right >= FEWEST_RIGHT
+        return several and self.p_dealt is not None and self.p_dealt <= LEVEL
 
     @property
     def _doubtful(self) -> bool:

@@ -411,7 +411,7 @@ def _detectable(
         sums = group_sums(differences[known][:, None], families)[:, 0]
         found = detectable_mean(sums, tested.comparisons, level=LEVEL) if sums.any() else 0.0
         if found and not differs_enough(sums):
-            sparse.append(np.count_nonzero(sums))
+            sparse.append(int(np.count_nonzero(sums)))
         # of single texts the mean of their families' sums
         each.append(found and found * len(sums) / len(families))
     if sparse or not each or None in each:
