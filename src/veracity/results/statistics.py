@@ -49,13 +49,13 @@ def mean_intervals(
         spread = scale * np.sqrt(n * (n - 1))  # the jackknife's; of single rows, their own
         skewness = (1 - 2 / n) * ((moves / np.where(scale, scale, 1.0)) ** 3).sum(axis=0) / n
         tail = stdtrit(n - 1, (1 + CONFIDENCE) / 2) / np.sqrt(n)
-        below = np.maximum(tail, _bent(tail, skewness, n))
-        above = np.maximum(tail, -_bent(-tail, skewness, n))
+        below = np.maximum(tail, hall_bent(tail, skewness, n))
+        above = np.maximum(tail, -hall_bent(-tail, skewness, n))
     ends: FloatArray = np.stack([mean - spread * below, mean + spread * above], axis=1)
     return ends
 
 
-def _bent(tail: FloatArray, skewness: FloatArray, n: IntArray) -> FloatArray:
+def hall_bent(tail: FloatArray, skewness: FloatArray, n: IntArray | int) -> FloatArray:
     """Hall's (1992) inverse of the cubic that takes skewness out of t / √n: strictly rising, so
     that no sample has an endless interval."""
     straight = np.abs(skewness) < 1e-6  # below, rounding would be all that is left
