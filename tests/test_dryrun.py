@@ -51,6 +51,7 @@ from veracity.results.guarantees import Reliance, luck
 from veracity.results.run import Run
 from veracity.results.statistics import cluster_intervals, mean_intervals
 
+
 def test_where_no_method_is_named_those_are_tried_that_an_audit_takes() -> None:
     """A search for a ceiling is no method, and an audit refuses it."""
     for scale in (*SCALES.values(), *ENCODER_SCALES.values()):
