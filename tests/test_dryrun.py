@@ -21,6 +21,7 @@ from rich.console import Console
 
 from commands import run_command
 from made_run import ATTACK
+from veracity.auditing.selection import select_explainers
 from veracity.core.errors import DataError, ModelError, PluginError, RunError
 from veracity.data.loading import load_data
 from veracity.data.splits import Splits
@@ -49,6 +50,13 @@ from veracity.reports.terminal import print_dryrun
 from veracity.results.guarantees import Reliance, luck
 from veracity.results.run import Run
 from veracity.results.statistics import cluster_intervals, mean_intervals
+
+
+def test_where_no_method_is_named_those_are_tried_that_an_audit_takes() -> None:
+    """A search for a ceiling is no method, and an audit refuses it."""
+    for scale in (*SCALES.values(), *ENCODER_SCALES.values()):
+        assert select_explainers(scale.methods, profile="recommended", questions=None)
+
 
 # ---- arithmetic -----------------------------------------------------------------------------
 
