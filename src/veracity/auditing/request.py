@@ -15,7 +15,7 @@ from ..core.errors import DataError
 from ..core.examples import UNLABELLED, Dataset
 from ..core.explainers import Explainer
 from ..core.foreign import is_own_file
-from ..core.inputs import Input
+from ..core.inputs import Input, input_kind
 from ..core.metrics import Metric
 from ..core.plugins import Plugin, first_line, settings
 from ..data.loading import Source, load_data
@@ -189,7 +189,11 @@ class PreparedAudit:
             sources=dict(sources),
             command=command,
             reliance={
-                name: RelianceInfo(forced=r.forced, sentence=r.sentence, **dataclasses.asdict(r))
+                name: RelianceInfo(
+                    forced=r.forced,
+                    sentence=r.told_of(input_kind(data.kind).nouns),
+                    **dataclasses.asdict(r),
+                )
                 for name, r in reliance.items()
             },
             train={
