@@ -77,7 +77,8 @@ class Scale:
 
     @property
     def methods(self) -> list[str]:
-        names = known_explainers.names()
+        # a search for what erasure rewards is no method to be tested
+        names = [n for n in known_explainers.names() if not known_explainers.get(n).ceiling]
         if not self.quick:
             return names
         quick = {n: format_spec(n, dict(known_explainers.get(n).quick)) for n in names}

@@ -282,6 +282,8 @@ class Detection:
     clean_high: float = math.nan
     gain_low: float = math.nan
     """The lower end of how much more often it shows it where it was learnt."""
+    beats_chance: bool = False
+    """Whether it would expose the cue, were it not for false alarms."""
 
     @property
     def false_alarm(self) -> bool:
@@ -369,6 +371,11 @@ class DryRunFindings:
     """How many models are compared over all cues."""
     needed: int = 0
     """So many models at least before any difference between methods could be told."""
+
+    @property
+    def no_clean(self) -> bool:
+        """Whether nothing is known of false alarms."""
+        return all(s.clean != s.clean for c in self.cells for s in c.sights.values())
 
     @property
     def methods(self) -> list[MethodProfile]:
@@ -530,6 +537,7 @@ def _cell(
             clean_low=clean_low,
             clean_high=clean_high,
             gain_low=gain_low,
+            beats_chance=verdict == "exposes",
         )
     looking = [i for i, method in enumerate(methods) if method not in baselines]
     marks = np.concatenate([t["mark"][:, 0] for t in tables])
