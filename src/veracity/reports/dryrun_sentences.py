@@ -167,11 +167,11 @@ def _about_sides(dry: DryRun, cells: Sequence[CueResult]) -> list[str]:
         mine = [c for c in cells if c.cue == cue]
         marks = dry.config["cues"][cue].get("marks", ())
         shares = sorted(mine[0].by_mark.items(), key=lambda one: -one[1])
-        many = dry.nouns.many
+        many, first = dry.nouns.many, "it" if -1 in mine[0].by_mark else "the first"
         parts = [f"{_whole(share)} of {many} {with_mark(mark, marks)}" for mark, share in shares]
         lines.append(
             f"Learnt from one side: {named(dry, [c.key for c in mine])}. Methods show it in "
-            f"{listed(parts)}: the model seems to know the first and to go by its absence, and "
+            f"{listed(parts)}: the model seems to know {first} and to go by its absence, and "
             "what is absent has no colour."
         )
     return lines
