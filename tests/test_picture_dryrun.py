@@ -26,7 +26,7 @@ from veracity.reports.dryrun_sentences import headline, remarks
 from veracity.results.guarantees import planted_facts, reliance
 
 CNN = "picture_cnn(widths=(8, 16))"
-LARGE = "stamp(size=80)"
+LARGE = "stamp(size=100, top=110, left=110)"
 
 
 # ---- what a mark tells, by hand (definitions 5.4, 6.2) ----------------------------------------
@@ -126,14 +126,14 @@ def marked(tmp_path_factory: pytest.TempPathFactory) -> DryRunResult:
     """Two marks that the smallest network learns in a few epochs."""
     return dryrun(
         CNN,
-        "made_shapes(n=400, side=16)",
-        cues=f"{LARGE}, centre_brightness(delta=-1.0, radius=100)",
+        "made_shapes(n=500, side=16)",
+        cues=f"{LARGE}, striped_noise(p=0.6)",
         strengths=[1.0],
         methods="occlusion, smooth_grad(samples=5), random_scores",
         seeds=1,
         sentences=16,
         training=Training(
-            epochs=25, batch_size=32, learning_rate=0.02, patience=None, stop_at=0.995
+            epochs=40, batch_size=32, learning_rate=0.02, patience=None, stop_at=0.995
         ),
         out=tmp_path_factory.mktemp("dry") / "run",
     )
@@ -144,7 +144,7 @@ def test_marks_are_learnt_and_both_labels_explained(marked: DryRunResult) -> Non
     assert {t.status for t in dry.trials} == {"scored"}
     for trial in dry.trials:
         assert trial.bound == 0.5 and trial.ceiling == 1.0 and "pictures" in trial.why
-        assert 0 < trial.carriers < trial.tested_on == 40
+        assert 0 < trial.carriers < trial.tested_on == 50
         examples = dry.run(trial).examples()
         assert len(examples) == trial.texts == 16
         assert 0 < sum(map(is_marked, examples)) < 16  # absence is evidence, too
