@@ -38,9 +38,11 @@ from veracity.experiments.dryrun_findings import (
     FILE,
     DryRun,
     Trial,
+    _cell,
     _standings,
     findings,
     judged,
+    lower_gain,
     sees,
 )
 from veracity.models.loading import RECORD, load_model
@@ -49,7 +51,7 @@ from veracity.reports.dryrun_sentences import headline, remarks
 from veracity.reports.terminal import print_dryrun
 from veracity.results.guarantees import Reliance, luck
 from veracity.results.run import Run
-from veracity.results.statistics import cluster_intervals, mean_intervals
+from veracity.results.statistics import cluster_intervals, mean_intervals, wilson
 
 
 def test_where_no_method_is_named_those_are_tried_that_an_audit_takes() -> None:
@@ -114,6 +116,36 @@ def test_intervals_over_seeds_and_texts() -> None:
     found = cluster_intervals([gaps])
     assert found[0].tolist() == [1.0, 1.0] and np.isnan(found[1]).all()
     assert np.isnan(cluster_intervals([np.zeros((0, 2))])).all()
+
+
+def test_a_difference_of_two_shares_by_their_intervals() -> None:
+    """Newcombe (1998), table II, row a: 56 of 70 and 48 of 80, from 0.0524."""
+    low, high = wilson(56, 70)[0], wilson(48, 80)[1]
+    assert lower_gain(56 / 70, low, 48 / 80, high) == pytest.approx(0.0524, abs=5e-5)
+    assert np.isnan(lower_gain(0.8, 0.7, np.nan, np.nan))
+
+
+def test_what_is_shown_of_any_model_exposes_nothing() -> None:
+    """One method shows the cue where it was learnt, one everywhere, one where nobody looked."""
+    trial = Trial(name="a", cue="word", strength=1.0, seed=0, changes="", status="scored", why="")
+    methods = ["tells", "always"]
+
+    def scored(*shares: float) -> Any:
+        seen = np.column_stack([np.arange(40) < 40 * share for share in shares]).astype(float)
+        same = dict.fromkeys(("seen", "first", "rank"), seen)
+        return {**same, "chance": np.full((40, 2), 0.1), "mark": np.zeros((40, 1))}
+
+    tables = {"a": scored(1.0, 1.0)}
+    (standing, *_) = _standings(tables, {}, methods, []).values()
+    cell = _cell([trial], tables, {"a": scored(0.1, 0.9)}, methods, [], standing)
+    assert [cell.sights[m].sees for m in methods] == ["exposes", "unclear"]
+    assert [cell.sights[m].false_alarm for m in methods] == [False, True]
+    assert cell.sights["tells"].clean == pytest.approx(0.1)
+    assert 0 < cell.sights["tells"].clean_low < 0.1 < cell.sights["tells"].clean_high
+    # of folders without the column, as before
+    before = _cell([trial], tables, {}, methods, [], standing)
+    assert [before.sights[m].sees for m in methods] == ["exposes", "exposes"]
+    assert np.isnan(before.sights["tells"].clean) and not before.sights["tells"].false_alarm
 
 
 def test_what_accuracy_allows_to_say() -> None:
@@ -264,6 +296,23 @@ def test_occlusion_shows_the_word_and_chance_does_not(rehearsal: DryRunResult) -
     assert said in str(rehearsal)
 
 
+def test_a_model_that_never_saw_the_word_raises_few_alarms(rehearsal: DryRunResult) -> None:
+    dry, found = rehearsal.record, rehearsal.findings
+    (cell,) = found.cells
+    sight = cell.sights["occlusion"]
+    assert sight.clean < 0.5 < sight.share and sight.gain_low > 0
+    for trial in cell.trials:
+        clean = dry.clean[trial.name]
+        assert clean.model == f"models/clean-seed{trial.seed}" and clean.accuracy > 0.8
+        run = dry.run(clean)
+        assert not run.config.reliance and {"decoy", "planted"} <= {*run.config.dataset.truth_kinds}
+        # none of its texts was a lesson of the model that is shown it
+        lessons = load_model(dry.folder / clean.model).record["data"]["reading"]
+        assert lessons["changes"] == ""
+    assert "shown in" in " ".join(remarks(dry, found)) and not dry.lacks_clean
+    assert not dry.clean[next(t.name for t in dry.trials if t.cue == "capitals")].audit
+
+
 def test_figures_are_those_of_the_audits(rehearsal: DryRunResult) -> None:
     """Counted anew from the explanations themselves."""
     (cell,) = rehearsal.findings.cells
@@ -309,6 +358,18 @@ def test_given_again_it_makes_nothing(rehearsal: DryRunResult, again: Any) -> No
     shutil.rmtree(rehearsal.folder / "steps")
     third = again()
     assert (third.made, third.reused) == (0, 4) and third.findings == rehearsal.findings
+    # and knew nothing of models that never saw a cue
+    content = json.loads((rehearsal.folder / FILE).read_text("utf-8"))
+    content.pop("clean")
+    content["asked"].pop("clean")
+    (rehearsal.folder / FILE).write_text(json.dumps(content), "utf-8")
+    shutil.rmtree(rehearsal.folder / "steps")
+    old = DryRun.open(rehearsal.folder)
+    assert old.lacks_clean and findings(old).no_clean
+    assert "the same command without --no-clean" in " ".join(remarks(old, findings(old)))
+    assert "false alarms" not in build_dryrun(old)
+    fourth = again()
+    assert (fourth.made, fourth.reused) == (0, 4) and fourth.findings == rehearsal.findings
     with pytest.raises(RunError, match="another keep"):
         again(keep=0.6)
     with pytest.raises(RunError, match="another number of sentences"):

@@ -15,7 +15,7 @@ from ..core.errors import DataError
 from ..core.examples import UNLABELLED, Dataset
 from ..core.explainers import Explainer
 from ..core.foreign import is_own_file
-from ..core.inputs import Input
+from ..core.inputs import Input, input_kind
 from ..core.metrics import Metric
 from ..core.plugins import Plugin, first_line, settings
 from ..data.loading import Source, load_data
@@ -48,6 +48,7 @@ from .selection import (
     sets_to_learn,
     usable_explainers,
 )
+from .sizes import fit_sizes
 
 KNOWN_ANSWERS = 16
 """So many answers are kept to notice that a model has changed under its name."""
@@ -74,9 +75,12 @@ def prepare(
 ) -> PreparedAudit:
     """Loads, chooses and plans; asks nothing."""
     models = named_models(model)
-    texts = fit_labels(load_data(data), models)
+    texts = fit_sizes(fit_labels(load_data(data), models), models)
     chosen = select_explainers(methods, kind=texts.kind, profile=profile, questions=questions)
-    training = sets_to_learn(chosen, models, train, seed=seed)
+    training = {
+        name: fit_sizes(d, {name: models[name]}) if isinstance(d, Dataset) else d
+        for name, d in sets_to_learn(chosen, models, train, seed=seed).items()
+    }
     explainers, skipped = usable_explainers(
         chosen, models, training, kind=texts.kind, drop=methods == "all"
     )
@@ -189,7 +193,11 @@ class PreparedAudit:
             sources=dict(sources),
             command=command,
             reliance={
-                name: RelianceInfo(forced=r.forced, sentence=r.sentence, **dataclasses.asdict(r))
+                name: RelianceInfo(
+                    forced=r.forced,
+                    sentence=r.told_of(input_kind(data.kind).nouns),
+                    **dataclasses.asdict(r),
+                )
                 for name, r in reliance.items()
             },
             train={

@@ -84,9 +84,10 @@ def dryrun(
         str,
         typer.Argument(
             metavar="MODEL",
-            help="What to train anew: an architecture such as text_cnn or "
-            "'attention_lstm(hidden=50)', a folder written by `veracity train`, the folder of a "
-            "transformers encoder, or transformer, the packaged MiniLM.",
+            help="What to train anew: an architecture such as text_cnn, "
+            "'attention_lstm(hidden=50)' or, for pictures, resnet34; a folder written by "
+            "`veracity train`; the folder of a transformers encoder, or transformer, the packaged "
+            "MiniLM.",
         ),
     ],
     data: DataSource,
@@ -98,7 +99,9 @@ def dryrun(
             help="How much is tried. smoke, some minutes: every kind of cue at two strengths, two "
             "seeds, 3,000 texts, quick settings. laptop, about an hour: three strengths, three "
             "seeds, all texts. full, a day: five strengths, five seeds, all methods as they are. "
-            "Encoders take minutes to train: smoke tries three cues once.",
+            "Encoders take minutes to train: smoke tries three cues once. Pictures: smoke suits "
+            "picture_cnn at 32 pixels, every mark, two seeds, 1,000 pictures; laptop resnet34 at "
+            "64 pixels, some hours.",
         ),
     ] = "smoke",
     cues: Annotated[
@@ -106,7 +109,8 @@ def dryrun(
         typer.Option(
             "--cues",
             "--cue",
-            help="word, phrase, tag, articles, ending, capitals, or a change of your own such as "
+            help="word, phrase, tag, articles, ending, capitals; of pictures blur, brightness, "
+            "hue, noise, watermark, stamp; or a change of your own such as "
             "\"insert(marks=('sent', 'dated'))\"; separated by commas.",
         ),
     ] = None,
@@ -114,9 +118,12 @@ def dryrun(
         str, typer.Option(help="How often a cue tells the label, such as 1.0,0.9.")
     ] = "",
     keep: Annotated[
-        float,
-        typer.Option(help="Share of labels that are kept; by 0.5 the text tells nothing of two."),
-    ] = 0.5,
+        float | None,
+        typer.Option(
+            help="Share of labels that are kept; by 0.5 the text tells nothing of two. By default "
+            "0.5; of pictures so few that they tell nothing."
+        ),
+    ] = None,
     methods: Methods = None,
     seeds: Annotated[
         int | None, typer.Option(min=1, help="So many trainings of every cue and strength.")
@@ -124,6 +131,14 @@ def dryrun(
     sentences: Annotated[
         int | None, typer.Option(min=1, help="How many texts with the cue each audit explains.")
     ] = None,
+    clean: Annotated[
+        bool,
+        typer.Option(
+            "--clean/--no-clean",
+            help="Whether every cue is also shown to a model that never saw it: what a method "
+            "shows of it there is a false alarm. A training per seed, an audit per trial.",
+        ),
+    ] = True,
     limit: Limit = None,
     out: Out = None,
     workers: WorkersPerCore = None,
@@ -143,12 +158,14 @@ def dryrun(
         methods=methods or (),
         seeds=seeds,
         sentences=sentences,
+        clean=clean,
         out=out,
     )
     n = len(plan.trials)
+    more = f"; {len(plan.clean_models)} trainings and up to {n} audits for false alarms"
     stderr().print(
         f"{n} trainings and audits of {plan.architecture.spec}: {len(plan.cues)} cues, "
-        f"{plan.seeds} seeds, {len(plan.methods)} methods; in {plan.folder}",
+        f"{plan.seeds} seeds, {len(plan.methods)} methods{more if clean else ''}; in {plan.folder}",
         markup=False,
         soft_wrap=True,
     )

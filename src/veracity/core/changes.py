@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
-from .examples import Dataset
+from .examples import Dataset, Example
 from .inputs import TakesInputs
 from .plugins import Plugin
 
@@ -27,6 +27,12 @@ MANIPULATION = "manipulation"
 """The fact that names what was done to an input: a mark's number, or `none`."""
 
 UNTOUCHED = "none"
+
+
+def is_marked(example: Example[Any]) -> bool:
+    """Whether a mark was put into it; of pictures the region is known where there is none, too."""
+    done = example.facts.get(MANIPULATION, "").split(",")
+    return PLANTED in example.truths and set(done) != {UNTOUCHED}
 
 
 class Change(Plugin, TakesInputs, ABC):

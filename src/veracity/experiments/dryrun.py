@@ -17,22 +17,36 @@ from ..auditing.request import reliance_of
 from ..auditing.selection import usable_explainers
 from ..auditing.training_sets import DataConfig
 from ..changes.reassign import Reassign
-from ..core.changes import PLANTED
+from ..core.changes import PLANTED, is_marked
 from ..core.errors import DataError, ModelError, PluginError
-from ..core.examples import Dataset
+from ..core.examples import Dataset, Example
 from ..core.files import check_own, sole_writer
+from ..core.images import Image
+from ..core.inputs import input_kind
 from ..core.plugins import format_spec, nearest, parse_spec, split_specs
 from ..core.progress import Watcher
-from ..data.splits import sampled, split
+from ..core.schema import from_json
+from ..data.splits import Splits, sampled, split
 from ..engine.executors import Executor, Local, report_progress
 from ..explainers import explainers as known_explainers
 from ..metrics import metrics as known_metrics
 from ..models.loading import RECORD, read_record
+from ..results.guarantees import Reliance
 from ..results.run import slug
-from .cues import KINDS, Cue, cues_of
-from .dryrun_findings import DRY_RUN, METRICS, DryRun, DryRunFindings, Trial, findings, judged
+from .cues import KINDS, KINDS_OF, PICTURE_KINDS, Cue, cues_of, usual_keep
+from .dryrun_findings import (
+    DRY_RUN,
+    METRICS,
+    CleanTrial,
+    DryRun,
+    DryRunFindings,
+    Trial,
+    clean_name,
+    findings,
+    judged,
+)
 from .experiment import Experiment, Step, keep_step, kept_step, run_steps
-from .training import trained_once
+from .training import TrainedModel, trained_once
 
 if TYPE_CHECKING:
     from ..models.architecture import Architecture, Training
@@ -63,6 +77,7 @@ class Scale:
 
     @property
     def methods(self) -> list[str]:
+        # a search for what erasure rewards is no method to be tested
         names = [n for n in known_explainers.names() if not known_explainers.get(n).ceiling]
         if not self.quick:
             return names
@@ -85,6 +100,25 @@ ENCODER_SCALES: Mapping[str, Scale] = {
     "full": SCALES["full"],
 }
 """For pretrained encoders, which take minutes."""
+
+PICTURE_SCALES: Mapping[str, Scale] = {
+    "smoke": Scale(tuple(PICTURE_KINDS), (1.0,), 2, 40, 1000, True, ON_ENCODERS),
+    "laptop": Scale(tuple(PICTURE_KINDS), (1.0,), 2, 60, 2000, True, ON_ENCODERS),
+    "full": Scale(tuple(PICTURE_KINDS), (1.0, 0.95, 0.9, 0.8, 0.7), 5, 200, None),
+}
+"""For networks that read pictures: small ones of 32 pixels in minutes, ResNet-34 at 64 in hours."""
+
+
+LEARNT = 0.995
+"""Networks for pictures are trained until so much of the validation part is right: as good as is
+required of them there, they would fall short on other pictures half of the time."""
+
+
+def scales_of(design: ModelDesign, kind: str) -> Mapping[str, Scale]:
+    """What suits a model and the inputs that it is trained on."""
+    if kind == Image.kind:
+        return PICTURE_SCALES
+    return ENCODER_SCALES if design.is_encoder else SCALES
 
 
 # ---- which model ----------------------------------------------------------------------------
@@ -177,6 +211,8 @@ class DryRunPlan:
     skipped: tuple[tuple[str, str], ...]
     sentences: int
     scale: str
+    clean: bool = True
+    """Whether methods are also tried on models that never saw a cue."""
 
     @property
     def architecture(self) -> Architecture:
@@ -197,12 +233,27 @@ class DryRunPlan:
                 seed=seed,
                 changes=f"{Reassign(r=self.keep).spec}, {cue.at(strength).spec}",
                 status="no place",
-                why="no text offers a place for this cue",
+                why=f"no {input_kind(self.data.kind).nouns.one} offers a place for this cue",
             )
             for seed in range(self.seeds)
             for cue in self.cues
             for strength in cue.strengths
         ]
+
+    @cached_property
+    def clean_models(self) -> dict[str, tuple[Architecture, int]]:
+        """By name the models that never see a cue: one for each seed, and for what tells capitals
+        apart another."""
+        return {
+            self.clean_model(t): (self.architecture_for(self.cue(t)), t.seed)
+            for t in self.trials
+            if self.clean
+        }
+
+    def clean_model(self, trial: Trial) -> str:
+        """The model that is shown a trial's cue and never learnt it."""
+        other = self.architecture_for(self.cue(trial)) != self.architecture
+        return f"clean{'-cased' if other else ''}-seed{trial.seed}"
 
     def cue(self, trial: Trial) -> Cue:
         """What a trial plants."""
@@ -231,6 +282,7 @@ class DryRunPlan:
                 "name": self.data.name,
                 "size": len(self.data),
                 "labels": list(self.data.labels),
+                "kind": self.data.kind,
                 "reading": self.reading.recorded(),
             },
             "cues": {
@@ -248,6 +300,8 @@ class DryRunPlan:
             "methods": list(self.methods),
             "skipped": [{"explainer": e, "why": why} for e, why in self.skipped],
             "trials": [trial.name for trial in self.trials],
+            "top": cast(Any, known_metrics.make("exposure").for_kind(self.data.kind)).top,
+            "clean": self.clean,
         }
 
 
@@ -258,12 +312,13 @@ def plan_dryrun(
     scale: str = "smoke",
     cues: str | Sequence[str] = (),
     strengths: Sequence[float] = (),
-    keep: float = 0.5,
+    keep: float | None = None,
     methods: str | Sequence[str] = (),
     seeds: int | None = None,
     sentences: int | None = None,
     limit: int | None = None,
     training: Training | None = None,
+    clean: bool = True,
     out: str | Path | None = None,
 ) -> DryRunPlan:
     """What a dry run would do; everything that is misspelt or cannot work is told here."""
@@ -276,19 +331,26 @@ def plan_dryrun(
     design = design_of(model)
     if training is not None:
         design = replace(design, training=training)
-    size = (ENCODER_SCALES if design.is_encoder else SCALES)[scale]
     if isinstance(data, Dataset):
         reading, read = DataConfig(data.name), data
     else:
         reading = data if isinstance(data, DataConfig) else DataConfig(str(data))
         read = reading.data()
+    size = scales_of(design, read.kind)[scale]
+    if read.kind == Image.kind and design.training == design.architecture.training:
+        design = replace(design, training=replace(design.training, stop_at=LEARNT))
     reading = replace(reading, limit=limit or reading.limit or size.limit)
+    keep = usual_keep(read) if keep is None else keep
     if not 0 <= keep <= 1:
         raise PluginError(f"expected --keep between 0 and 1, got {keep:g}")
-    able = [name for name in size.cues if cues or len(KINDS[name].marks) >= len(read.labels)]
+    kinds = KINDS_OF[read.kind]
+    able = [name for name in size.cues if cues or kinds[name].tells(len(read.labels))]
     chosen = cues_of(cues or able, strengths or size.strengths, read, keep)
     named = split_specs(methods)
-    made = [known_explainers.make(spec) for spec in dict.fromkeys(named or size.methods)]
+    made = [
+        known_explainers.make(spec).for_kind(read.kind)
+        for spec in dict.fromkeys(named or size.methods)
+    ]
     # what this kind of model supports is found out before it is trained
     blank = design.architecture.start(read.select(range(min(len(read), 50))), seed=0)
     kept, skipped = usable_explainers(made, {"": blank}, {"": read}, kind=read.kind, drop=not named)
@@ -306,6 +368,7 @@ def plan_dryrun(
         skipped=tuple((s.explainer, s.why) for s in skipped),
         sentences=sentences or size.sentences,
         scale=scale,
+        clean=clean,
     )
 
 
@@ -341,19 +404,25 @@ def dryrun(
     scale: str = "smoke",
     cues: str | Sequence[str] = (),
     strengths: Sequence[float] = (),
-    keep: float = 0.5,
+    keep: float | None = None,
     methods: str | Sequence[str] = (),
     seeds: int | None = None,
     sentences: int | None = None,
     limit: int | None = None,
     training: Training | None = None,
+    clean: bool = True,
     out: str | Path | None = None,
     workers: int = 1,
     executor: Executor | None = None,
     watch: Watcher = lambda _: None,
 ) -> DryRunResult:
     """Plants cues of several kinds and strengths, trains a model on each, and finds out which
-    methods would have shown them; given again, it goes on where it stopped."""
+    methods would have shown them; given again, it goes on where it stopped.
+
+    `keep` is the share of labels that are kept before a cue is planted: by default half of those
+    of texts, and of pictures so few that they tell nothing.
+    `clean` has methods tried on models that never saw a cue, too: what they show is a false alarm.
+    """
     plan = plan_dryrun(
         model,
         data,
@@ -366,6 +435,7 @@ def dryrun(
         sentences=sentences,
         limit=limit,
         training=training,
+        clean=clean,
         out=out,
     )
     return run_dryrun(plan, executor or Local(workers), watch=watch)
@@ -378,10 +448,11 @@ def run_dryrun(
     experiment = DryRunExperiment(plan.folder, plan)
     with sole_writer(plan.folder, DRY_RUN):
         record = DryRun.start(plan.folder, plan.config())
-        reused = sum(_resumed(experiment, step, record.done) for step in experiment.steps())
+        reused = sum(_resumed(experiment, step, record.done) for step in experiment.trials())
         results = run_steps(experiment, executor, watch=watch)
-        record = record.with_trials(results.values())
-    return DryRunResult(record, len(results) - reused, reused)
+        made = [results[step.key] for step in experiment.trials()]
+        record = record.with_trials(made, (results[s.key] for s in experiment.clean_trials()))
+    return DryRunResult(record, len(made) - reused, reused)
 
 
 def _resumed(experiment: Experiment, step: Step, done: Mapping[str, Trial]) -> bool:
@@ -394,54 +465,78 @@ def _resumed(experiment: Experiment, step: Step, done: Mapping[str, Trial]) -> b
 
 @dataclass(frozen=True)
 class DryRunExperiment(Experiment):
-    """A step for each trial: a model that is trained on a cue, and an audit if it learnt it."""
+    """A step for each trial: a model that is trained on a cue, and an audit if it learnt it. Models
+    that never see a cue are trained beside them, and shown each that was learnt."""
 
     plan: DryRunPlan
 
     def steps(self) -> list[Step]:
-        shared = {**self.plan.config()["same"], "methods": list(self.plan.methods)}
+        return [*self.clean_models(), *self.trials(), *self.clean_trials()]
+
+    def trials(self) -> list[Step]:
         return [
             Step(
                 key=t.name,
                 name=t.name,
-                settings={**shared, "changes": t.changes, "seed": t.seed},
+                settings=self._settings(t),
                 title=f"{self.plan.cue(t).title} ({100 * t.strength:g} %), seed {t.seed}",
             )
             for t in self.plan.trials
         ]
 
+    def clean_models(self) -> list[Step]:
+        same = self.plan.config()["same"]
+        return [
+            Step(
+                key=name,
+                name=name,
+                settings={**same, "architecture": architecture.spec, "seed": seed},
+                title=f"a model without a cue, seed {seed}",
+            )
+            for name, (architecture, seed) in self.plan.clean_models.items()
+        ]
+
+    def clean_trials(self) -> list[Step]:
+        return [
+            Step(
+                key=clean_name(t.name),
+                name=clean_name(t.name),
+                settings=self._settings(t),
+                needs=(t.name, self.plan.clean_model(t)),
+                title=f"{self.plan.cue(t).title} to a model without it, seed {t.seed}",
+            )
+            for t in self.plan.trials
+            if self.plan.clean
+        ]
+
+    def _settings(self, trial: Trial) -> dict[str, Any]:
+        shared = {**self.plan.config()["same"], "methods": list(self.plan.methods)}
+        return {**shared, "changes": trial.changes, "seed": trial.seed}
+
     def work(self, step: Step, executor: Executor | None) -> Mapping[str, Any]:
-        (trial,) = (trial for trial in self.plan.trials if trial.name == step.key)
-        return self._made(trial).to_dict()
+        if step.key in self.plan.clean_models:
+            return self._trained_clean(step.name)[0].summary
+        (trial,) = (t for t in self.plan.trials if step.key in (t.name, clean_name(t.name)))
+        made = self._made(trial) if step.key == trial.name else self._shown_clean(trial)
+        return made.to_dict()
 
     def _made(self, trial: Trial) -> Trial:
         plan, seed = self.plan, trial.seed
         reading = replace(plan.reading, changes=trial.changes)
         parts = split(reading.prepared(plan.data, seed=seed), seed=seed)
-        carriers = parts.test.select(i for i, e in enumerate(parts.test) if PLANTED in e.truths)
+        marked = sum(map(is_marked, parts.test))
         trial = replace(
-            trial, trained_on=len(parts.train), tested_on=len(parts.test), carriers=len(carriers)
+            trial, trained_on=len(parts.train), tested_on=len(parts.test), carriers=marked
         )
-        if not len(carriers):
+        if not marked:
             return trial
         architecture = plan.architecture_for(plan.cue(trial))
         started = time.perf_counter()
-        trained = trained_once(
-            architecture,
-            parts,
-            plan.folder / "models" / trial.name,
-            data={
-                "name": plan.data.name,
-                "fingerprint": plan.fingerprint,
-                "reading": reading.recorded(),
-            },
-            training=replace(plan.design.training, seed=seed),
-            watch=report_progress,
-        )
+        trained = self._trained(architecture, parts, trial.name, reading, seed)
         known = reliance_of(trained.model, parts.test)
         if known is None:
             raise DataError(f"{trial.changes} planted nothing that could be measured")
-        status, why = judged(known)
+        status, why = judged(known, input_kind(plan.data.kind).nouns)
         history = trained.record.get("history", [])
         trial = replace(
             trial,
@@ -459,23 +554,100 @@ class DryRunExperiment(Experiment):
         if status != "scored":
             return trial
         started = time.perf_counter()
-        shown = sampled(carriers, plan.sentences, seed=seed)
+        shown = self._explained(parts.test, seed)
+        place = f"audits/{trial.name}"
+        self._audited(architecture, trained, shown, parts.train, place, seed, known)
+        return replace(
+            trial, texts=len(shown), audit=place, audit_seconds=time.perf_counter() - started
+        )
+
+    def _trained_clean(self, name: str) -> tuple[TrainedModel, Splits]:
+        """A model of the data as they are, and what it was trained and tested on."""
+        plan = self.plan
+        architecture, seed = plan.clean_models[name]
+        parts = split(plan.reading.prepared(plan.data, seed=seed), seed=seed)
+        return self._trained(architecture, parts, name, plan.reading, seed), parts
+
+    def _shown_clean(self, trial: Trial) -> CleanTrial:
+        """What methods show of a cue to which a model was never trained."""
+        plan, seed = self.plan, trial.seed
+        kept = kept_step(self.place(trial.name))
+        assert kept is not None, "it is needed, so it is there"
+        found = CleanTrial(name=trial.name)
+        if from_json(Trial, kept["found"]).status != "scored":
+            return found
+        started = time.perf_counter()
+        name = plan.clean_model(trial)
+        trained, parts = self._trained_clean(name)
+        before = {e.id: e for e in parts.test}
+        planted = replace(plan.reading, changes=trial.changes).prepared(plan.data, seed=seed)
+        new = planted.select(i for i, e in enumerate(planted) if e.id in before)
+        # the labels are those that were there; that there is a mark says nothing of this model
+        shown = self._explained(new, seed)
+        shown = replace(
+            shown, examples=tuple(replace(e, label=before[e.id].label, facts={}) for e in shown)
+        )
+        if not len(shown):
+            return found
+        place = f"audits/{clean_name(trial.name)}"
+        architecture, _ = plan.clean_models[name]
+        self._audited(architecture, trained, shown, parts.train, place, seed, None)
+        return replace(
+            found,
+            texts=len(shown),
+            accuracy=trained.summary["accuracy"],
+            model=f"models/{name}",
+            audit=place,
+            audit_seconds=time.perf_counter() - started,
+        )
+
+    def _trained(
+        self, architecture: Architecture, parts: Splits, name: str, reading: DataConfig, seed: int
+    ) -> TrainedModel:
+        return trained_once(
+            architecture,
+            parts,
+            self.plan.folder / "models" / name,
+            data={
+                "name": self.plan.data.name,
+                "fingerprint": self.plan.fingerprint,
+                "reading": reading.recorded(),
+            },
+            training=replace(self.plan.design.training, seed=seed),
+            watch=report_progress,
+        )
+
+    def _explained(self, tested: Dataset, seed: int) -> Dataset:
+        """Of what a model is tested on, that in which one knows where to look. That there is no
+        mark is evidence as well where there are two labels; of more, it leaves open which."""
+        two = len(tested.labels) == 2
+
+        def is_known(example: Example) -> bool:
+            return PLANTED in example.truths and (two or is_marked(example))
+
+        known = tested.select(i for i, e in enumerate(tested) if is_known(e))
+        return sampled(known, self.plan.sentences, seed=seed)
+
+    def _audited(
+        self,
+        architecture: Architecture,
+        trained: TrainedModel,
+        shown: Dataset,
+        train: Dataset,
+        place: str,
+        seed: int,
+        known: Reliance | None,
+    ) -> None:
         name = architecture.plugin_name()
         audit(
             {name: trained.model},
             shown,
-            plan.methods,
+            self.plan.methods,
             [m for m in METRICS if known_metrics.make(m).truth_kind in (None, *shown.truth_kinds)],
-            out=plan.folder / "audits" / trial.name,
+            out=self.plan.folder / place,
             seed=seed,
-            train=parts.train,
-            reliance={name: known},
+            train=train,
+            reliance={} if known is None else {name: known},
             extras=False,
             watch=report_progress,
-        )
-        return replace(
-            trial,
-            texts=len(shown),
-            audit=f"audits/{trial.name}",
-            audit_seconds=time.perf_counter() - started,
         )

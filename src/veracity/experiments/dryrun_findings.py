@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -14,7 +14,7 @@ import numpy as np
 from ..core.changes import DECOY, MANIPULATION, PLANTED, UNTOUCHED
 from ..core.errors import RunError
 from ..core.files import FolderKind, as_read, check_format, plain, read_json, reading, write_json
-from ..core.inputs import FloatArray
+from ..core.inputs import FloatArray, Nouns, Text, input_kind
 from ..core.schema import check_schema, from_json
 from ..results.columns import Column
 from ..results.config import RunMetadata, resumed
@@ -38,14 +38,17 @@ _FORM = {
     "asked": {
         "same": {"model": str, "training": dict, "keep": float, "limit": int | None},
         "scale?": str,
-        "data": {"name": str, "size": int, "labels": [str], "reading?": dict},
+        "data": {"name": str, "size": int, "labels": [str], "kind?": str, "reading?": dict},
         "cues": {"*": {"title": str, "change?": str, "marks?": [str], "strengths?": [float]}},
         "seeds": int,
         "methods": [str],
         "skipped": [{"explainer": str, "why": str}],
         "trials": [str],
+        "top?": int,
+        "clean?": bool,
     },
     "trials": list,
+    "clean?": list,
 }
 """What `dryrun.json` holds: such folders are passed on, and people edit them."""
 
@@ -93,6 +96,30 @@ class Trial:
         return found
 
 
+@dataclass(frozen=True, kw_only=True)
+class CleanTrial:
+    """A model that never saw a cue, shown inputs that carry it: what a method shows of it there is
+    a false alarm. Without an audit if the cue's own trial was not scored."""
+
+    name: str
+    """That of the trial."""
+    texts: int = 0
+    accuracy: float = math.nan
+    """Of the model, by the labels that were there before, on inputs without the cue."""
+    model: str = ""
+    audit: str = ""
+    audit_seconds: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        found: dict[str, Any] = plain(asdict(self))
+        return found
+
+
+def clean_name(trial: str) -> str:
+    """The step in which a model that never saw a trial's cue is shown it."""
+    return f"clean-{trial}"
+
+
 @dataclass(frozen=True)
 class DryRun:
     """The folder of one dry run: what was asked for, and the trials that are done."""
@@ -101,6 +128,8 @@ class DryRun:
     config: Mapping[str, Any]
     made: RunMetadata
     done: Mapping[str, Trial]
+    clean: Mapping[str, CleanTrial] = field(default_factory=dict)
+    """By the trials' names; none in folders of earlier versions."""
 
     @classmethod
     def start(cls, folder: Path, config: Mapping[str, Any]) -> DryRun:
@@ -115,13 +144,13 @@ class DryRun:
                 f"{folder} holds a dry run with another {' and another '.join(changed)}. Choose "
                 "another folder with --out, or delete that one"
             )
-        done = before.done
+        done, clean = before.done, before.clean
         if before.config["methods"] != now["methods"]:
             # other methods are asked of the same models: audits go on from what they hold
-            for name in done:
+            for name in (*done, *map(clean_name, clean)):
                 forget_step(folder / STEPS / name)
-            done = {}
-        return cls(folder, config, resumed(before.made, folder), done)._written()
+            done, clean = {}, {}
+        return cls(folder, config, resumed(before.made, folder), done, clean)._written()
 
     @classmethod
     def is_here(cls, folder: Path) -> bool:
@@ -141,14 +170,26 @@ class DryRun:
             check_schema(content, _FORM)
             trials = {t.name: t for t in from_json(tuple[Trial, ...], content["trials"])}
             # while it is under way, each trial that is done is a step of its own
-            trials |= dict(_step_trials(Path(folder), content["asked"]["trials"]))
+            names = [n for n in content["asked"]["trials"] if Path(n).name == n]
+            trials |= {n: from_json(Trial, found) for n, found in _kept(folder, names)}
+            shown = from_json(tuple[CleanTrial, ...], content.get("clean", []))
+            clean = {t.name: t for t in shown} | {
+                n: from_json(CleanTrial, found) for n, found in _kept(folder, names, clean_name)
+            }
             made = from_json(RunMetadata, content["made"], "made")
-            return cls(Path(folder), content["asked"], made, trials)
+            return cls(Path(folder), content["asked"], made, trials, clean)
 
-    def with_trials(self, results: Iterable[Mapping[str, Any]]) -> DryRun:
+    def with_trials(
+        self, results: Iterable[Mapping[str, Any]], clean: Iterable[Mapping[str, Any]] = ()
+    ) -> DryRun:
         """The same with these trials, written down."""
         trials = from_json(tuple[Trial, ...], list(results))
-        return replace(self, done={**self.done, **{t.name: t for t in trials}})._written()
+        shown = from_json(tuple[CleanTrial, ...], list(clean))
+        return replace(
+            self,
+            done={**self.done, **{t.name: t for t in trials}},
+            clean={**self.clean, **{t.name: t for t in shown}},
+        )._written()
 
     def _written(self) -> DryRun:
         order = {name: place for place, name in enumerate(self.config["trials"])}
@@ -156,7 +197,8 @@ class DryRun:
         done = sorted(self.done.values(), key=lambda t: order.get(t.name, len(order)))
         rows = [t.to_dict() for t in done]
         content = {"format": FORMAT, "asked": self.config, "made": asdict(self.made)}
-        write_json(self.folder / FILE, {**content, "trials": rows})
+        clean = [self.clean[t.name].to_dict() for t in done if t.name in self.clean]
+        write_json(self.folder / FILE, {**content, "trials": rows, "clean": clean})
         return self
 
     @cached_property
@@ -169,27 +211,46 @@ class DryRun:
         """How many trials have not been made yet."""
         return len(self.config["trials"]) - len(self.trials)
 
+    @property
+    def lacks_clean(self) -> bool:
+        """Whether a scored trial has nothing to tell false alarms by."""
+        scored = [t.name for t in self.trials if t.status == "scored"]
+        return any(name not in self.clean or not self.clean[name].audit for name in scored)
+
+    @property
+    def nouns(self) -> Nouns:
+        """What its inputs are called."""
+        return input_kind(str(self.config["data"].get("kind", Text.kind))).nouns
+
+    @property
+    def top(self) -> int:
+        """So many of the strongest words or segments are looked at."""
+        return int(self.config.get("top", 3))
+
     def title(self, cue: str) -> str:
         """What a cue is called in a sentence."""
         return str(self.config["cues"][cue]["title"])
 
-    def run(self, trial: Trial) -> Run:
+    def run(self, trial: Trial | CleanTrial) -> Run:
         """The audit of a scored trial."""
         return Run.open(self.folder / trial.audit)
 
 
-def _step_trials(folder: Path, names: Sequence[str]) -> Iterator[tuple[str, Trial]]:
-    for name in names:
-        kept = kept_step(folder / STEPS / name) if Path(name).name == name else None
+def _kept(
+    folder: str | Path, trials: Sequence[str], step: Callable[[str], str] = str
+) -> Iterator[tuple[str, Any]]:
+    """What the steps of these trials found, as far as they are done."""
+    for name in trials:
+        kept = kept_step(Path(folder) / STEPS / step(name))
         if kept is not None:
-            yield name, from_json(Trial, kept["found"])
+            yield name, kept["found"]
 
 
-def judged(reliance: Reliance) -> tuple[Status, str]:
+def judged(reliance: Reliance, nouns: Nouns = Text.nouns) -> tuple[Status, str]:
     """What a model's accuracy allows to say about a cue, in a sentence."""
-    seen = f"accuracy {reliance.accuracy:.3f} on {reliance.n} texts"
+    seen = f"accuracy {reliance.accuracy:.3f} on {reliance.n} {nouns.many}"
     if reliance.forced:
-        return "scored", reliance.sentence
+        return "scored", reliance.told_of(nouns)
     if reliance.reached:
         return "too few texts", f"{seen} cannot rule out luck ({reliance.luck:.2g})"
     needed = f"{reliance.required:.3f} would force it to use the cue"
@@ -215,6 +276,19 @@ class Detection:
     rank: float
     standing: str
     """best, tied with the best, or nothing."""
+    clean: float = math.nan
+    """How often it shows the cue of a model that never saw it: false alarms."""
+    clean_low: float = math.nan
+    clean_high: float = math.nan
+    gain_low: float = math.nan
+    """The lower end of how much more often it shows it where it was learnt."""
+    beats_chance: bool = False
+    """Whether it would expose the cue, were it not for false alarms."""
+
+    @property
+    def false_alarm(self) -> bool:
+        """Whether it may show the cue as often where nothing was learnt of it."""
+        return self.gain_low <= 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,7 +303,8 @@ class CueResult:
     chance_high: float
     sights: Mapping[str, Detection]
     by_mark: Mapping[int, float]
-    """In how many texts with each label's mark the methods show it, averaged over methods."""
+    """In how many texts with each label's mark, and without any (-1), the methods show it, averaged
+    over methods."""
 
     @property
     def key(self) -> Key:
@@ -277,6 +352,10 @@ class MethodProfile:
     is_best: bool
     seconds: float
     questions: float
+    clean: float = math.nan
+    """In how many texts it shows what the model never saw, averaged over cues."""
+    clean_first: float = math.nan
+    clean_planted: MassShare | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -294,6 +373,11 @@ class DryRunFindings:
     """So many models at least before any difference between methods could be told."""
 
     @property
+    def no_clean(self) -> bool:
+        """Whether nothing is known of false alarms."""
+        return all(s.clean != s.clean for c in self.cells for s in c.sights.values())
+
+    @property
     def methods(self) -> list[MethodProfile]:
         """Those that look at the model."""
         return [p for p in self.profiles if not p.baseline]
@@ -309,16 +393,18 @@ def findings(dry: DryRun) -> DryRunFindings:
     if not methods:
         return DryRunFindings(cells=(), left_out=left_out, profiles=(), seeds=0, comparisons=0)
     tables = {t.name: _read(runs[t.name], methods) for t in scored}
+    shown = {t.name: dry.clean[t.name] for t in scored if t.name in dry.clean}
+    clean = {n: _read(dry.run(c), methods) for n, c in shown.items() if c.audit}
     by_key = _by_key(scored, keys)
     baselines = [m for m in methods if any(m in run.config.baselines for run in runs.values())]
     standings = _standings(tables, by_key, methods, baselines)
     cells = tuple(
-        _cell(trials, [tables[t.name] for t in trials], methods, baselines, standings[_name(key)])
+        _cell(trials, tables, clean, methods, baselines, standings[_name(key)])
         for key, trials in by_key.items()
     )
     costs = [cost for run in runs.values() for cost in run.costs()]
     profiles = [
-        _profile(m, m in baselines, cells, list(tables.values()), place, standings[""], costs)
+        _profile(m, m in baselines, cells, tables, clean, place, standings[""], costs)
         for place, m in enumerate(methods)
     ]
     profiles.sort(key=lambda p: (p.baseline, -p.worst, -p.mean))
@@ -360,7 +446,7 @@ _Table = Mapping[str, FloatArray]  # each (texts, methods); NaN where nothing wa
 
 def _read(run: Run, methods: Sequence[str]) -> _Table:
     (model,) = run.models
-    columns = {metric: run.columns(metric, model) for metric in METRICS}
+    columns = {metric: run.columns(as_measured(run, metric), model) for metric in METRICS}
     examples = columns["exposure"]["seen"].examples
     table = {
         name: _spread(columns[metric].get(quantity), methods, len(examples))
@@ -369,8 +455,13 @@ def _read(run: Run, methods: Sequence[str]) -> _Table:
     marks = {e.id: e.facts.get(MANIPULATION, UNTOUCHED) for e in run.examples()}
     # of data that were planted before, the last is what this trial did
     last = {i: mark.rsplit(",", 1)[-1] for i, mark in marks.items()}
-    given = [math.nan if last[i] == UNTOUCHED else float(last[i]) for i in examples]
+    given = [-1.0 if last[i] == UNTOUCHED else float(last[i]) for i in examples]
     return {**table, "mark": np.array(given)[:, None]}
+
+
+def as_measured(run: Run, metric: str) -> str:
+    """A metric with the settings that suited the run's inputs."""
+    return next((m for m in run.config.metrics if m.startswith(f"{metric}(")), metric)
 
 
 def _spread(column: Column | None, methods: Sequence[str], n: int) -> FloatArray:
@@ -406,18 +497,20 @@ def _standings(
 
 def _cell(
     trials: Sequence[Trial],
-    tables: Sequence[_Table],
+    all_tables: Mapping[str, _Table],
+    all_clean: Mapping[str, _Table],
     methods: Sequence[str],
     baselines: Sequence[str],
     standing: Standing,
 ) -> CueResult:
-    clusters = [np.column_stack([t["seen"], t["chance"][:, 0]]) for t in tables]
-    together = np.concatenate(clusters)
-    bounds = np.clip(cluster_intervals(clusters), 0.0, 1.0)
-    # where all drawn texts agree a bootstrap has no width, however few they are
-    shares = np.array([wilson(np.nansum(c), int((~np.isnan(c)).sum())) for c in together[:, :-1].T])
-    bounds[:-1, 0] = np.fmin(bounds[:-1, 0], shares[:, 0])
-    bounds[:-1, 1] = np.fmax(bounds[:-1, 1], shares[:, 1])
+    tables = [all_tables[t.name] for t in trials]
+    together = np.concatenate([t["seen"] for t in tables])
+    chances = [t["chance"][:, :1] for t in tables]
+    ((chance_low, chance_high),) = np.clip(cluster_intervals(chances), 0.0, 1.0).tolist()
+    bounds = _share_intervals([t["seen"] for t in tables])
+    alarms = [all_clean[t.name]["seen"] for t in trials if t.name in all_clean]
+    false = np.concatenate(alarms) if alarms else np.full((1, len(methods)), np.nan)
+    false_bounds = _share_intervals(alarms) if alarms else np.full((len(methods), 2), np.nan)
     entries = {e.method: e for e in standing.entries}
     sights = {}
     for i, method in enumerate(methods):
@@ -425,17 +518,26 @@ def _cell(
         if np.isnan(values).all():
             continue
         low, high = map(float, bounds[i])
+        share, clean = float(np.nanmean(values)), defined_mean(false[:, i])
+        clean_low, clean_high = map(float, false_bounds[i])
+        gain_low = lower_gain(share, low, clean, clean_high)
+        verdict = sees(low, high, chance_low, chance_high)
         entry = entries[method]
         sights[method] = Detection(
             method=method,
-            share=float(np.nanmean(values)),
+            share=share,
             low=low,
             high=high,
-            sees=sees(low, high, float(bounds[-1, 0]), float(bounds[-1, 1])),
+            sees="unclear" if verdict == "exposes" and gain_low <= 0 else verdict,
             n=int((~np.isnan(values)).sum()),
             first=_mean(tables, "first", i),
             rank=_mean(tables, "rank", i),
             standing="best" if entry.is_best else "tied" if entry.tied_with_best else "",
+            clean=clean,
+            clean_low=clean_low,
+            clean_high=clean_high,
+            gain_low=gain_low,
+            beats_chance=verdict == "exposes",
         )
     looking = [i for i, method in enumerate(methods) if method not in baselines]
     marks = np.concatenate([t["mark"][:, 0] for t in tables])
@@ -448,12 +550,29 @@ def _cell(
         cue=trials[0].cue,
         strength=trials[0].strength,
         trials=tuple(trials),
-        chance=float(np.nanmean(together[:, -1])),
-        chance_low=float(bounds[-1, 0]),
-        chance_high=float(bounds[-1, 1]),
+        chance=float(np.nanmean(np.concatenate(chances))),
+        chance_low=chance_low,
+        chance_high=chance_high,
         sights=sights,
         by_mark=by_mark,
     )
+
+
+def _share_intervals(clusters: Sequence[FloatArray]) -> FloatArray:
+    """Of the shares in the columns. [(texts, k), …] → (k, 2)"""
+    bounds = np.clip(cluster_intervals(clusters), 0.0, 1.0)
+    # where all drawn texts agree a bootstrap has no width, however few they are
+    columns = np.concatenate(clusters).T
+    shares = np.array([wilson(np.nansum(c), int((~np.isnan(c)).sum())) for c in columns])
+    bounds[:, 0] = np.fmin(bounds[:, 0], shares[:, 0])
+    bounds[:, 1] = np.fmax(bounds[:, 1], shares[:, 1])
+    return bounds
+
+
+def lower_gain(share: float, low: float, clean: float, clean_high: float) -> float:
+    """The lower end of a difference of two shares from their own intervals, which are those of
+    other models on other texts (Newcombe 1998, his method 10)."""
+    return share - clean - math.hypot(share - low, clean_high - clean)
 
 
 def sees(low: float, high: float, chance_low: float, chance_high: float) -> Sees:
@@ -467,7 +586,8 @@ def _profile(
     method: str,
     baseline: bool,
     cells: Sequence[CueResult],
-    tables: Sequence[_Table],
+    scored: Mapping[str, _Table],
+    clean: Mapping[str, _Table],
     place: int,
     overall: Standing,
     costs: Sequence[Cost],
@@ -475,6 +595,7 @@ def _profile(
     shown = [(cell.key, cell.sights[method]) for cell in cells if method in cell.sights]
     shares = [sight.share for _, sight in shown] or [math.nan]
     entry = next(e for e in overall.entries if e.method == method)
+    tables, without = list(scored.values()), list(clean.values())
     mine = [c for c in costs if c.explainer == method and c.examples]
     explained = sum(c.examples for c in mine) or math.nan
 
@@ -503,6 +624,9 @@ def _profile(
         is_best=entry.is_best,
         seconds=sum(c.seconds for c in mine) / explained,
         questions=sum(c.questions for c in mine) / explained,
+        clean=defined_mean([sight.clean for _, sight in shown]),
+        clean_first=_mean(without, "first", place) if without else math.nan,
+        clean_planted=_against_share(without, "planted", place) if without else None,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import comb
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,6 +21,8 @@ class Exposure(TruthMetric):
     each is as likely to be looked at as the others, and none is that has no score."""
 
     takes: ClassVar[tuple[str, ...]] = ANY_KIND
+    # a mark that covers a fifth of a picture has one of any three segments half of the time
+    suited: ClassVar[Mapping[str, Mapping[str, Any]]] = {"image": {"top": 1}}
     purpose: ClassVar[str] = "expose a cue that the model should not use"
     usual_truths: ClassVar[tuple[str, ...]] = (PLANTED,)
     quantities: ClassVar[Mapping[str, Quantity]] = {

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import numpy as np
 
+from ..core.inputs import Text
 from ..core.progress import Progress, Watcher
 from ..experiments.dryrun_findings import (
     HALF,
@@ -19,12 +20,13 @@ from ..experiments.dryrun_findings import (
     DryRunFindings,
     Key,
     Trial,
+    as_measured,
     findings,
 )
 from ..results.guarantees import LUCK, REACH
 from ..results.run import SUMMARIES
 from . import plots
-from .dryrun_sentences import SIGNS, headline, remarks
+from .dryrun_sentences import SIGNS, any_few, glance, headline, remarks, with_mark
 from .html import write_report
 from .pages import is_newer, rendered, write_page
 from .sentences import Sentence, SentenceStore, choose, explained
@@ -52,7 +54,9 @@ def write_dryrun(
     stale = []
     for trial in dry.trials:
         audit = dry.folder / trial.audit
-        if trial.status == "scored" and not is_newer(audit / "report.html", audit / SUMMARIES):
+        if trial.status != "scored" or dry.nouns != Text.nouns:
+            continue
+        if not is_newer(audit / "report.html", audit / SUMMARIES):
             stale.append(trial)
     for number, trial in enumerate(stale, start=1):
         write_report(dry.run(trial))
@@ -75,6 +79,10 @@ def build_dryrun(
         config=dry.config,
         found=found,
         signs=SIGNS,
+        nouns=dry.nouns,
+        glance=glance(dry, "a method’s"),
+        any_few=any_few(dry),
+        with_mark=with_mark,
         plots=plots,
         half=HALF,
         reach=REACH,
@@ -130,6 +138,12 @@ class DryRunPage:
     def costs(self) -> list[plots.CostRow]:
         return plots.cost_rows((p.method, p.seconds, p.questions) for p in self.found.profiles)
 
+    @property
+    def clean_accuracies(self) -> list[float]:
+        """Of the models that never saw a cue, each once."""
+        found = {c.model: c.accuracy for c in self.dry.clean.values() if c.audit}
+        return list(found.values())
+
     def link(self, trial: Trial) -> str:
         """The audit's own report, as seen from this page."""
         target = self.dry.folder.resolve() / trial.audit / "report.html"
@@ -137,11 +151,16 @@ class DryRunPage:
 
     # ---- sentences --------------------------------------------------------------------------
 
+    @property
+    def has_sentences(self) -> bool:
+        """Whether what was explained can be read on a page."""
+        return self.dry.nouns == Text.nouns
+
     @cached_property
     def contrast(self) -> _Contrast | None:
         """The text that tells best apart a method that shows a cue and one that does not."""
         shows = next((p.method for p in self.found.methods if p.exposes), None)
-        if shows is None:
+        if shows is None or not self.has_sentences:
             return None
         pairs = [
             (cell.sights[shows].share - sight.share, cell, sight.method)
@@ -166,7 +185,8 @@ class DryRunPage:
         return {
             cell.key: {
                 (method, example): value
-                for column in [self.dry.run(cell.trials[0]).column("exposure", "seen")]
+                for run in [self.dry.run(cell.trials[0])]
+                for column in [run.column(as_measured(run, "exposure"), "seen")]
                 for method in column.methods
                 for example, value in column.of(method).items()
             }
@@ -188,7 +208,7 @@ class DryRunPage:
         """A few texts of every scored cue, with what every method said of them."""
         groups = [f"{self.dry.title(c.cue)} ({percent(c.strength)})" for c in self.found.cells]
         kept = SentenceStore(groups, self.methods, self.dry.config["data"]["labels"], ROOM, "cue")
-        for place, cell in enumerate(self.found.cells):
+        for place, cell in enumerate(self.found.cells if self.has_sentences else ()):
             chosen = choose(self._explained[cell.key], EXAMPLES, seed=cell.trials[0].seed)
             one = self.contrast
             if one is not None and one.cell is cell:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..core.inputs import Nouns
 from ..experiments.dryrun_findings import (
     CueResult,
     DryRun,
@@ -12,6 +13,7 @@ from ..experiments.dryrun_findings import (
     MethodProfile,
     Trial,
 )
+from ..results.statistics import defined_mean
 from ..results.verdicts import listed
 
 MOST_NAMED = 3
@@ -21,6 +23,26 @@ SIGNS = {"exposes": "✓", "unclear": "?", "hides": "✗"}
 def sentences(dry: DryRun, found: DryRunFindings) -> str:
     """All of it, a line each."""
     return "\n".join([headline(dry, found), *remarks(dry, found)])
+
+
+COUNTS = ("no", "one", "two", "three", "four", "five")
+
+
+def any_few(dry: DryRun) -> str:
+    """What chance looks at: any three words."""
+    nouns, top = dry.nouns, dry.top
+    return (
+        f"any {COUNTS[top] if top < len(COUNTS) else top} {nouns.unit if top == 1 else nouns.units}"
+    )
+
+
+def glance(dry: DryRun, of: str = "") -> str:
+    """What a reader looks at, of a method: its three strongest words have a planted one."""
+    nouns, top = dry.nouns, dry.top
+    if top == 1:
+        return f"{of or 'the'} strongest {nouns.unit} is a planted one"
+    count = COUNTS[top] if top < len(COUNTS) else top
+    return f"a planted {nouns.unit} is among {of or 'the'} {count} strongest {nouns.units}"
 
 
 def headline(dry: DryRun, found: DryRunFindings) -> str:
@@ -58,16 +80,18 @@ def remarks(dry: DryRun, found: DryRunFindings) -> list[str]:
     nobody = [c.key for c in found.cells if all(c.key not in p.exposes for p in found.methods)]
     if nobody:
         lines.append(f"No method exposed {named(dry, nobody)}.")
+    lines += _about_alarms(dry, found)
     if n and not hiding:
         lines.append("No method hid any of them for sure.")
     lines += _about_sides(dry, [c for c in found.cells if c.one_sided])
     if any(p.decoys is not None for p in found.methods):
-        lines.append(_about_decoys([p for p in found.methods if p.decoys and p.decoys.above]))
+        tempted = [p for p in found.methods if p.decoys and p.decoys.above]
+        lines.append(_about_decoys(tempted, dry.nouns))
     lines += _about_unscored(dry, [t for _, trials in found.left_out for t in trials])
     if found.seeds == 1:
         lines.append(
-            "One seed only: intervals speak of other texts, not of other trainings. Give --seeds 3 "
-            "for that."
+            f"One seed only: intervals speak of other {dry.nouns.many}, not of other trainings. "
+            "Give --seeds 3 for that."
         )
     if dry.missing:
         lines.append(
@@ -77,9 +101,49 @@ def remarks(dry: DryRun, found: DryRunFindings) -> list[str]:
     return lines
 
 
-def _about_decoys(tempted: Sequence[MethodProfile]) -> str:
+def _about_alarms(dry: DryRun, found: DryRunFindings) -> list[str]:
+    """How often the first methods show what a model never saw, and who shows it as often."""
+    if not found.cells:
+        return []
+    lines = []
+    nouns = dry.nouns
+    most = max((len(p.exposes) for p in found.methods), default=0)
+    leaders = [p for p in found.methods if p.clean == p.clean and len(p.exposes) == most]
+    for p in leaders[:MOST_NAMED]:
+        lines.append(
+            f"{p.method}: shown in {_whole(p.mean)} of {nouns.many}; on models that never saw the "
+            f"cue, in {_whole(p.clean)}."
+        )
+    for p in found.methods:
+        alarms = [
+            (c.key, s)
+            for c in found.cells
+            if (s := c.sights.get(p.method)) is not None and s.false_alarm and s.beats_chance
+        ]
+        if alarms:
+            rates = [
+                _whole(defined_mean([getattr(s, name) for _, s in alarms]))
+                for name in ("share", "clean")
+            ]
+            lines.append(
+                f"{p.method} points to {named(dry, [key for key, _ in alarms])} whether it was "
+                f"learnt ({rates[0]}) or not ({rates[1]}): that exposes nothing."
+            )
+    if dry.lacks_clean:
+        lines.append(
+            "How often methods show a cue that a model never saw is not known of every cue: the "
+            "same command without --no-clean finds it out, and keeps what is done."
+        )
+    return lines
+
+
+def _whole(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def _about_decoys(tempted: Sequence[MethodProfile], nouns: Nouns) -> str:
     if not tempted:
-        return "No method gave decoys more weight than their share of the words."
+        return f"No method gave decoys more weight than their share of the {nouns.units}."
     excess = sorted(
         ((p.decoys.mean - p.decoys.expected, p.method, p.decoys) for p in tempted if p.decoys),
         reverse=True,
@@ -87,12 +151,13 @@ def _about_decoys(tempted: Sequence[MethodProfile]) -> str:
     )
     parts = [
         f"{method} ({100 * share.mean:.0f} % of its weight on {100 * share.expected:.0f} % of "
-        "the words)"
+        f"the {nouns.units})"
         for _, method, share in excess[:MOST_NAMED]
     ]
     if len(excess) > MOST_NAMED:
         parts.append(f"{len(excess) - MOST_NAMED} more")
-    return f"Led astray by decoys, words that look alike and tell nothing: {listed(parts)}."
+    alike = f"{nouns.units} that look alike and tell nothing"
+    return f"Led astray by decoys, {alike}: {listed(parts)}."
 
 
 def _about_sides(dry: DryRun, cells: Sequence[CueResult]) -> list[str]:
@@ -102,16 +167,23 @@ def _about_sides(dry: DryRun, cells: Sequence[CueResult]) -> list[str]:
         mine = [c for c in cells if c.cue == cue]
         marks = dry.config["cues"][cue].get("marks", ())
         shares = sorted(mine[0].by_mark.items(), key=lambda one: -one[1])
-        parts = [
-            f"{100 * share:.0f} % of texts with “{marks[mark] if mark < len(marks) else mark}”"
-            for mark, share in shares
-        ]
+        many, first = dry.nouns.many, "it" if -1 in mine[0].by_mark else "the first"
+        parts = [f"{_whole(share)} of {many} {with_mark(mark, marks)}" for mark, share in shares]
         lines.append(
             f"Learnt from one side: {named(dry, [c.key for c in mine])}. Methods show it in "
-            f"{listed(parts)}: the model seems to know the first and to go by its absence, and "
+            f"{listed(parts)}: the model seems to know {first} and to go by its absence, and "
             "what is absent has no colour."
         )
     return lines
+
+
+def with_mark(mark: int, marks: Sequence[str]) -> str:
+    """Which mark inputs have: that of a label, the only one there is, or none."""
+    if mark < 0:
+        return "without it"
+    if len(marks) == 1:
+        return "with it"
+    return f"with “{marks[mark] if mark < len(marks) else mark}”"
 
 
 def _about_unscored(dry: DryRun, trials: Sequence[Trial]) -> list[str]:

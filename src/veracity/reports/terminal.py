@@ -18,7 +18,7 @@ from ..results.conclusions import Conclusions, Recommendation
 from ..results.run import Run
 from ..results.standings import Entry, Standing
 from ..results.verdicts import Verdict, verdicts
-from .dryrun_sentences import SIGNS, headline, remarks
+from .dryrun_sentences import SIGNS, glance, headline, remarks
 from .scoreboard import ARROWS, Board, against_chance, board, leading
 from .showing import number, percent, printable, words
 
@@ -200,8 +200,9 @@ def print_dryrun(console: Console, dry: DryRun, found: DryRunFindings) -> None:
         console.print(_matrix(console, dry, found))
         console.print(
             Line(
-                "share of texts with a planted word among the top three: "
-                "✓ exposes   ? unclear   ✗ hides"
+                f"share of {dry.nouns.many} in which {glance(dry)}: ✓ exposes   ? unclear   "
+                "✗ hides"
+                + ("" if found.no_clean else "; behind /: on a model that never saw the cue")
             )
         )
     for remark in remarks(dry, found):
@@ -232,4 +233,7 @@ def _matrix(console: Console, dry: DryRun, found: DryRunFindings) -> Table:
 def _sight(sight: Detection | None) -> Line:
     if sight is None:
         return Line("–")
-    return Line(f"{percent(sight.share)} {SIGNS[sight.sees]}", style=_STYLES[sight.sees])
+    line = Line(f"{percent(sight.share)} {SIGNS[sight.sees]}", style=_STYLES[sight.sees])
+    if sight.clean == sight.clean:
+        line.append(f"\n/ {percent(sight.clean)}  ", style="dim")
+    return line

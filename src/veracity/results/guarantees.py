@@ -7,8 +7,9 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import Literal
 
-from ..core.changes import BOUND, DECOY, MANIPULATION, PLANTED
+from ..core.changes import BOUND, DECOY, MANIPULATION, PLANTED, is_marked
 from ..core.examples import Dataset
+from ..core.inputs import Nouns, Text
 
 REACH = 0.94
 """How far a model must come from what it can reach without the cue to what the cue allows. From a
@@ -77,23 +78,27 @@ class Reliance:
     @property
     def sentence(self) -> str:
         """The verdict with its figures."""
-        seen = f"accuracy {self.accuracy:.3f} on {self.n} texts"
+        return self.told_of(Text.nouns)
+
+    def told_of(self, nouns: Nouns) -> str:
+        """The verdict with its figures, on inputs that go by these nouns."""
+        seen = f"accuracy {self.accuracy:.3f} on {self.n} {nouns.many}"
         if self.forced:
             return f"{seen}: without what was planted at most {self.bound:.3f} could be expected"
         if self.learnt:
             return (
-                f"{seen}, but on texts of the training part, which a model may know by heart: they "
-                "force nothing. Take those of the test part"
+                f"{seen}, but on {nouns.many} of the training part, which a model may know by "
+                "heart: they force nothing. Take those of the test part"
             )
         if self.bound >= 1:
             return (
-                f"{seen}, but its text alone may tell every label: nothing forces a model to use "
-                "what was planted. Put reassign before it"
+                f"{seen}, but its {nouns.one} alone may tell every label: nothing forces a model "
+                "to use what was planted. Put reassign before it"
             )
         if self.reached:
             return (
                 f"{seen}, but these are too few to rule out luck "
-                f"(probability {self.luck:.3g}). Bring more texts"
+                f"(probability {self.luck:.3g}). Bring more {nouns.many}"
             )
         return f"{seen}, below the {self.required:.3f} that forces it to use what was planted"
 
@@ -116,7 +121,7 @@ def planted_facts(data: Dataset) -> dict[str, float]:
     all_right = reliance(data, [True] * len(data))
     return {
         "examples": len(data),
-        "carriers": len(masks[PLANTED]),
+        "carriers": sum(map(is_marked, data)),
         "decoys": len(masks[DECOY]),
         "word_share": sum(int(m.sum()) for m in masks[PLANTED]) / words if words else 0.0,
         **{name: getattr(all_right, name, 1.0) for name in ("bound", "ceiling", "required")},
