@@ -57,7 +57,7 @@ from veracity.results.statistics import cluster_intervals, mean_intervals, wilso
 def test_where_no_method_is_named_those_are_tried_that_an_audit_takes() -> None:
     """A search for a ceiling is no method, and an audit refuses it."""
     for scale in (*SCALES.values(), *ENCODER_SCALES.values()):
-        assert select_explainers(scale.methods, profile="recommended", questions=None)
+        assert select_explainers(scale.methods, kind="text", profile="recommended", questions=None)
 
 
 # ---- arithmetic -----------------------------------------------------------------------------
