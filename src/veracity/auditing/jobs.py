@@ -44,20 +44,10 @@ LONGEST_SEARCHED = 200
 
 def families(data: Dataset) -> dict[str, list[int]]:
     """Places of texts that belong together: an original and all its twins, by a name of theirs."""
-    above: dict[str, str] = {}
-
-    def root(one: str) -> str:
-        """What all twins of twins of an original have in common."""
-        while (other := above.get(one, one)) != one:
-            one = other
-        return one
-
-    for e in data:
-        if e.partner is not None and root(e.id) != root(e.partner):
-            above[root(e.id)] = root(e.partner)
     groups: dict[str, list[int]] = {}
+    family = data.families
     for i, e in enumerate(data):
-        groups.setdefault(root(e.id), []).append(i)
+        groups.setdefault(family[e.id], []).append(i)
     return groups
 
 

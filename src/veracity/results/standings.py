@@ -87,7 +87,9 @@ class Standing:
 
     @property
     def chance(self) -> Entry | None:
-        return next((e for e in self.entries if e.is_chance), None)
+        """The baseline that methods were tested against, and which is not tested itself: of
+        several the first that the run names, whichever scores best."""
+        return next((e for e in self.entries if e.is_chance and e.p_chance is None), None)
 
     @property
     def best(self) -> Entry | None:

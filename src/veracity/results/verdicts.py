@@ -328,8 +328,14 @@ def _close(tests: Sequence[Standing], use: str) -> str:
 
 
 def percent(share: float) -> str:
-    """Whole percents; all only where it is all."""
-    return "over 99 %" if 0.995 <= share < 0.9995 else f"{100 * share:.0f} %"
+    """A share in whole percent, in sentences and tables alike; never rounded to all or nothing
+    that it is not."""
+    if math.isnan(share):
+        return "–"
+    share = round(share, 9)  # a quotient of equal sums is all
+    if 0.99 < share < 1 or 0 < share < 0.01:
+        return "> 99 %" if share > 0.5 else "< 1 %"
+    return f"{100 * share:z.0f} %"
 
 
 def leaders_by_test(tests: Sequence[Standing]) -> str:
