@@ -47,7 +47,8 @@ class Entry:
     off_chance: int = 0
     """On how many texts, families counted once, it scores otherwise than chance does."""
     share: float | None = None
-    """How much of the way from chance to the best that a search found, on the texts searched."""
+    """How much of the way from chance to `Standing.ceiling` (definitions 5.14), on the texts
+    searched."""
     on_searched: float = math.nan
     """The mean on those texts alone."""
 

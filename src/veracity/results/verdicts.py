@@ -249,7 +249,10 @@ def _figure(s: Standing, method: str) -> str:
     if s.chance is not None:
         said += f", random scores {s.chance.mean:.3f}"
     if entry.share is not None:
-        said += f", {percent(entry.share)} of what a search found possible"
+        said += (
+            f", {percent(entry.share)} of the way from random scores to the best found on "
+            f"{s.searched} texts searched"
+        )
     return said
 
 
