@@ -33,7 +33,7 @@ from .explaining import Target, attributions, chosen_targets
 from .pace import Pace
 
 PART = 40
-"""On so many texts is done what would be too dear on all: second draws, searches for a ceiling."""
+"""Second draws and searches for a ceiling, too dear on all texts, are made on so many."""
 
 FEW_PREDICTIONS = 200
 """So many texts are answered sooner than worker processes start."""

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..results.standings import LEVEL, Entry, Standing
+from ..results.standings import Entry, Standing
+from ..results.statistics import LEVEL
 
 ARROWS = {"higher": "↑", "lower": "↓", "": ""}
 

@@ -11,11 +11,11 @@ from typing import Literal
 import numpy as np
 
 from ..core.inputs import FloatArray
-from .statistics import holm, mean_intervals, sign_flip_test
+from .statistics import LEVEL, holm, mean_intervals, sign_flip_test
 
 ClaimVerdict = Literal["confirmed", "refuted", "open"]
 
-SURE = 0.05
+SURE = LEVEL
 """A p-value, after all looks, below which a difference counts."""
 
 LISTED = 3

@@ -75,6 +75,10 @@ class Cost:
     seconds: float
     questions: float
 
+    @property
+    def questions_per_text(self) -> float:
+        return self.questions / self.examples
+
 
 @dataclass(frozen=True)
 class Run:

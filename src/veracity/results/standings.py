@@ -20,9 +20,15 @@ from ..core.schema import from_json
 from .columns import Column
 from .detection import detectable_mean, differs_enough
 from .run import STANDINGS, Run
-from .statistics import group_sums, holm, letter_groups, mean_intervals, paired_tests, texts_needed
-
-LEVEL = 0.05
+from .statistics import (
+    LEVEL,
+    group_sums,
+    holm,
+    letter_groups,
+    mean_intervals,
+    paired_tests,
+    texts_needed,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +79,8 @@ class Standing:
     """The difference from the best that another method would have shown in at least four of five
     audits; None where the texts are too few for any, or too few differ to say."""
     differing: int | None = None
-    """Where too few texts tell the best from another method to say what is detectable: how many."""
+    """On how many texts the best and another method score differently, where these are too few to
+    say what is detectable; else None."""
     ceiling: float | None = None
     """The mean of the best that any method or search found, text by text."""
     searched: int = 0
@@ -119,10 +126,10 @@ def keep_standings(run: Run, found: Sequence[Standing]) -> None:
 
 
 LEAST_EFFECT = 0.05
-"""Less than this is done by no words at all."""
+"""Where even the best words found move a quantity by less, nothing is said of bluntness."""
 
 BLUNT = 0.8
-"""Random words that reach so much of the best that was found do the same."""
+"""A test is blunt where random words reach so much of what the best words found reach."""
 
 
 def _with_blunt(found: list[Standing], run: Run) -> list[Standing]:
@@ -394,16 +401,21 @@ def _share(means: FloatArray, i: int, base: int | None, ceiling: float | None) -
     """How much of the way from chance to what is possible a method goes."""
     if base is None or ceiling is None or not math.isfinite(ceiling):
         return None
-    room = ceiling - means[base]
-    return float((means[i] - means[base]) / room) if abs(room) > 1e-9 else None
+    return part_of_way(float(means[i]), float(means[base]), ceiling)
+
+
+def part_of_way(mean: float, start: float, end: float) -> float | None:
+    """How much of the way from one mean to another a third one goes; None where there is no way."""
+    return (mean - start) / (end - start) if abs(end - start) > 1e-9 else None
 
 
 def _detectable(
     column: Column, best: int, others: Sequence[int], tested: _Tested
 ) -> tuple[float | None, int | None]:
     """How far behind the best any of the others would have to be to be told apart from it in four
-    of five such audits, None where the texts are too few to tell any difference, however large, or
-    too few differ to say; then on how many the fewest do. Of equal ones there is nothing to say."""
+    of five such audits; and, where too few texts differ to say so, on how many they do. The first
+    is None then, and where the texts are too few for any difference. Methods with equal scores on
+    all texts count as 0."""
     each: list[float | None] = []
     sparse: list[int] = []
     direction = -1.0 if column.quantity.better == "lower" else 1.0
