@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..results.standings import Entry, Standing
-from ..results.statistics import LEVEL
+from ..results.standings import LEVEL, Entry, Standing
 
 ARROWS = {"higher": "↑", "lower": "↓", "": ""}
 

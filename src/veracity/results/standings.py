@@ -20,15 +20,8 @@ from ..core.schema import from_json
 from .columns import Column
 from .detection import detectable_mean, differs_enough
 from .run import STANDINGS, Run
-from .statistics import (
-    LEVEL,
-    group_sums,
-    holm,
-    letter_groups,
-    mean_intervals,
-    paired_tests,
-    texts_needed,
-)
+from .statistics import LEVEL as LEVEL
+from .statistics import group_sums, holm, letter_groups, mean_intervals, paired_tests, texts_needed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -354,7 +347,9 @@ def _standing(column: Column, tested: _Tested | None, chance: Sequence[str]) -> 
                 or base is None
                 or off_chance >= texts_needed(tested.chance_comparisons),
                 off_chance=off_chance,
-                share=_share(on_searched, i, base, ceiling),
+                share=None
+                if base is None or ceiling is None
+                else part_of_way(float(on_searched[i]), float(on_searched[base]), ceiling),
                 on_searched=float(on_searched[i]),
             )
         )
@@ -395,13 +390,6 @@ def _searched(column: Column) -> IntArray:
     if column.ceiling is None:
         return np.zeros(0, dtype=np.int64)
     return np.flatnonzero(~np.isnan(column.ceiling) & ~np.isnan(column.values).any(axis=1))
-
-
-def _share(means: FloatArray, i: int, base: int | None, ceiling: float | None) -> float | None:
-    """How much of the way from chance to what is possible a method goes."""
-    if base is None or ceiling is None or not math.isfinite(ceiling):
-        return None
-    return part_of_way(float(means[i]), float(means[base]), ceiling)
 
 
 def part_of_way(mean: float, start: float, end: float) -> float | None:

@@ -249,10 +249,8 @@ def _figure(s: Standing, method: str) -> str:
     if s.chance is not None:
         said += f", random scores {s.chance.mean:.3f}"
     if entry.share is not None:
-        said += (
-            f", {percent(entry.share)} of the way from random scores to the best found on "
-            f"{s.searched} texts searched"
-        )
+        said += f", {percent(entry.share)} of the way from random scores to the best found"
+        said += f" on {s.searched} texts searched"
     return said
 
 
@@ -333,12 +331,10 @@ def _close(tests: Sequence[Standing], use: str) -> str:
 def percent(share: float) -> str:
     """A share in whole percent, in sentences and tables alike; never rounded to all or nothing
     that it is not."""
-    if math.isnan(share):
-        return "–"
     share = round(share, 9)  # a quotient of equal sums is all
     if 0.99 < share < 1 or 0 < share < 0.01:
         return "> 99 %" if share > 0.5 else "< 1 %"
-    return f"{100 * share:z.0f} %"
+    return "–" if math.isnan(share) else f"{100 * share:z.0f} %"
 
 
 def leaders_by_test(tests: Sequence[Standing]) -> str:
