@@ -385,6 +385,32 @@ def test_a_new_change_is_one_file(plugins: Path, tmp_path: Path) -> None:
         assert planted[-3:].all()
 
 
+ADDED = {
+    "add-a-format": ("formats", "stars", "check_plugin"),
+    "add-a-corpus": ("corpora", "weather", "check_corpus"),
+    "add-an-architecture": ("architectures", "mean_words", "check_architecture"),
+}
+
+
+@pytest.mark.parametrize("chapter", ADDED)
+def test_formats_corpora_and_architectures_are_one_file_each(chapter: str, tmp_path: Path) -> None:
+    kind, name, check = ADDED[chapter]
+    page = f"docs/how-to/{chapter}.md"
+    (code,), (line,) = blocks(page, "python"), lines(page)
+    folder = tmp_path / "my_methods" / kind
+    folder.mkdir(parents=True)
+    (folder / f"{name}.py").write_text(code, "utf-8")
+    for table in blocks(page, "csv"):
+        (tmp_path / "shop.csv").write_text(table, "utf-8")
+    said = run(veracity(line), tmp_path, VERACITY_PLUGINS="my_methods")
+    says = {"formats": "no faults", "corpora": "20", "architectures": ""}
+    assert says[kind] in said
+    registry = {"formats": "data.formats", "corpora": "data.corpora"}.get(kind, f"models.{kind}")
+    checked = f"from veracity.{registry} import {kind}; from veracity.testing import {check}"
+    checked += f"; {check}({kind}.make('{name}'))"
+    run([sys.executable, "-c", checked], tmp_path, VERACITY_PLUGINS="my_methods")
+
+
 def test_the_demo_runs_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from veracity.data import loading, vectors
     from veracity.recipes import demo

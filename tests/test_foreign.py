@@ -21,6 +21,7 @@ from veracity.core.errors import ModelError, PluginError
 from veracity.core.examples import Dataset
 from veracity.core.foreign import PACKAGE
 from veracity.core.inputs import Text
+from veracity.core.plugins import plugin_path
 from veracity.models.adapters.callables import CallableClassifier
 from veracity.models.loading import load_model
 
@@ -153,6 +154,20 @@ def test_a_plugin_that_leaves_is_called_by_its_name(
     fault = rf"plug-in leave \(.*leave.py, line 1\d\) {deed}"
     with pytest.raises(PluginError, match=fault), only_own_exits():
         change.changed(Dataset("nothing", (), ()), seed=0)
+
+
+def test_a_broken_plugin_of_a_relative_folder_is_told_with_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine" / "changes").mkdir(parents=True)
+    broken = tmp_path / "mine" / "changes" / "broken_off.py"
+    broken.write_text('"""A change that cannot be read."""\n\n1 / 0\n', "utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("VERACITY_PLUGINS", "mine")
+    package = importlib.import_module(changes.package)
+    monkeypatch.setattr(package, "__path__", plugin_path(package.__path__, "changes"))
+    with pytest.raises(PluginError, match=r"broken_off\.py, line 3\) raised ZeroDivisionError"):
+        changes.make("broken_off")
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from made_run import made_run
 from veracity.core.errors import RunError
 from veracity.core.files import written_whole
 from veracity.core.inputs import FloatArray
+from veracity.reports.showing import percent as shown_percent
 from veracity.results.lines import ResumableLines
 from veracity.results.parts import complete_part
 from veracity.results.run import Run, slug
@@ -30,6 +31,7 @@ from veracity.results.statistics import (
     texts_needed,
     wilson,
 )
+from veracity.results.verdicts import percent as verdict_percent
 from veracity.results.verdicts import verdicts
 
 
@@ -433,3 +435,21 @@ def test_groups_change_sides_together() -> None:
     assert sign_flip_test(values) < 0.001
     # the scale of differences does not matter
     assert sign_flip_test([1e-13] * 10) == sign_flip_test([1e-3] * 10) == 2 / 1024
+
+
+@pytest.mark.parametrize("chance", [["first", "second"], ["second", "first"]])
+def test_of_two_baselines_the_one_shown_is_the_one_tested_against(chance: list[str]) -> None:
+    rng = np.random.default_rng(0)
+    values = np.stack([rng.normal(1, 0.1, 40), np.zeros(40), np.full(40, 0.5)], axis=1)
+    (found,) = compare_all({"q": values}, ["a", "first", "second"], chance=chance)
+    assert found.chance is not None and found.chance.method == chance[0]
+    (untested,) = [e for e in found.entries if e.p_chance is None]
+    assert untested is found.chance
+
+
+@pytest.mark.parametrize("share", [0, 1e-6, 0.004, 0.5, 0.987, 0.992, 0.996, 0.9996, 1, math.nan])
+def test_a_share_is_rounded_in_one_way(share: float) -> None:
+    told = verdict_percent(share)
+    assert told == shown_percent(share)
+    assert (told in ("0 %", "100 %")) == (share in (0, 1))
+    assert verdict_percent(1 - 1e-16) == "100 %"

@@ -25,6 +25,13 @@ from veracity.models.vocabulary import Vocabulary
 WORDS = tuple("abcdefghijklmnopqrstuvwxyz")
 
 
+def test_texts_without_maskings_have_no_answers() -> None:
+    model, text = untrained("lstm(size=2, hidden=2)", 3, 0), read_text("a b")
+    none = [np.zeros((0, 2), dtype=np.bool_)] * 2
+    found = model.masked_probabilities([text, text], none, Hiding.DELETE)
+    assert [answers.shape for answers in found] == [(0, 3), (0, 3)]
+
+
 def untrained(spec: str, labels: int, seed: int) -> NeuralText:
     """A model with random weights: short cuts must hold for any."""
     architecture: Any = architectures.make(spec)

@@ -22,6 +22,7 @@ from veracity.engine.seeds import generator
 from veracity.explainers import explainers
 from veracity.metrics import metrics
 from veracity.metrics.local_lipschitz import among_sentences, in_ball, lipschitz
+from veracity.models.architectures import architectures
 
 TEXT = words("the plot is dull . a wonderful cast")
 MODELS = ("cnn", "lstm", "attention_lstm", "hierarchical", "transformer", "rationale_cr")
@@ -165,6 +166,14 @@ def test_the_literal_maximum_is_found(cnn: Any, tmp_path: Path) -> None:
         ratios.append(np.linalg.norm(there - base) / np.linalg.norm(by))
     (found,) = run.summaries().values()
     assert found["input_x_gradient"][spec]["lipschitz"] == pytest.approx(max(ratios), rel=1e-4)
+
+
+def test_a_text_that_is_cut_is_moved_where_it_is_read(tmp_path: Path) -> None:
+    model: Any = architectures.make("text_cnn(size=8, filters=4, length=3)").start(some(), seed=0)
+    spec = "local_lipschitz(points=3)"
+    run = audit(model, some(), ["gradient"], [spec], out=tmp_path / "run").run
+    (found,) = run.summaries().values()
+    assert found["gradient"][spec]["lipschitz"] > 0
 
 
 def test_a_model_without_embeddings_has_no_figure(bag: WordWeights, tmp_path: Path) -> None:

@@ -14,10 +14,11 @@ import pytest
 from conftest import WordWeights, words
 from made_cases import case, data_of, marked, shown
 from veracity.auditing.audit import audit
-from veracity.auditing.jobs import batches_of, with_originals
+from veracity.auditing.jobs import batches_of, families, with_originals
 from veracity.core.errors import DataError
 from veracity.core.examples import Dataset, Example
 from veracity.core.metrics import Case
+from veracity.experiments.augmentation_record import gains_of
 from veracity.metrics import metrics
 from veracity.metrics.consistency import Membership, Variant, mean_overlap, shared
 from veracity.metrics.movement import changed_words, found_share
@@ -61,6 +62,24 @@ def test_a_twin_stands_in_the_part_of_its_original(size: int) -> None:
         assert part["a"] == part["a1"] == part["a2"]
         assert part["x"] == part["y"]
         assert size > 3 or max(map(len, found)) <= 3
+
+
+def test_twins_of_twins_are_one_draw_in_sampling_and_in_statistics(
+    bag: WordWeights, tmp_path: Path
+) -> None:
+    rows = [("o", "great a", None), ("t", "great b", "o"), ("u", "great c", "t"), ("p", "a", None)]
+    data = data_of(*rows)
+    drawn = [{data.examples[i].id for i in group} for group in families(data).values()]
+    run = audit(bag, data, "occlusion", "erasure", out=tmp_path / "run").run
+    column = run.column("erasure", "compactness")
+    compared: dict[str, set[str]] = {}
+    for example, family in zip(column.examples, column.families, strict=True):
+        compared.setdefault(family, set()).add(example)
+    assert drawn == [{"o", "t", "u"}, {"p"}]
+    assert sorted(map(sorted, compared.values())) == sorted(map(sorted, drawn))
+    right = np.array([True, True, True, False])
+    (gain,) = gains_of(data, {"all": np.arange(4)}, right[None], ~right[None])
+    assert gain.originals == 2
 
 
 def test_a_case_knows_its_original() -> None:

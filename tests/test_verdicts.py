@@ -105,7 +105,7 @@ def test_where_all_methods_are_right_the_cheapest_is_named(name: str, concluded:
         assert LEADS not in v.sentence
         assert "lime and shap score the same" in v.sentence
         assert "with words deleted or masked, the same to this model" in v.sentence
-        assert v.sentence.count("100 % of what a search found possible") == 1
+        assert v.sentence.count("100 % of the way from random scores to the best found") == 1
 
 
 def test_occlusion_is_blind_where_one_word_of_several_suffices(concluded: Concluded) -> None:

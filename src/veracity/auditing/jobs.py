@@ -33,7 +33,7 @@ from .explaining import Target, attributions, chosen_targets
 from .pace import Pace
 
 PART = 40
-"""On so many texts is done what would be too dear on all: second draws, searches for a ceiling."""
+"""Second draws and searches for a ceiling, too dear on all texts, are made on so many."""
 
 FEW_PREDICTIONS = 200
 """So many texts are answered sooner than worker processes start."""
@@ -44,20 +44,10 @@ LONGEST_SEARCHED = 200
 
 def families(data: Dataset) -> dict[str, list[int]]:
     """Places of texts that belong together: an original and all its twins, by a name of theirs."""
-    above: dict[str, str] = {}
-
-    def root(one: str) -> str:
-        """What all twins of twins of an original have in common."""
-        while (other := above.get(one, one)) != one:
-            one = other
-        return one
-
-    for e in data:
-        if e.partner is not None and root(e.id) != root(e.partner):
-            above[root(e.id)] = root(e.partner)
     groups: dict[str, list[int]] = {}
+    family = data.families
     for i, e in enumerate(data):
-        groups.setdefault(root(e.id), []).append(i)
+        groups.setdefault(family[e.id], []).append(i)
     return groups
 
 

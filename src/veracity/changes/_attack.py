@@ -36,8 +36,8 @@ class Attack(Change):
     adv_type: ClassVar[str]
     """Of the five types of definitions 7.1 the one whose promise the pattern keeps."""
     flips: ClassVar[bool] = False
+    """Whether the twin says the opposite, so that its label changes."""
     largest: ClassVar[Mapping[str, int]] = {"copies": 1000}
-    """Whether the twin says the opposite."""
 
     def __post_init__(self) -> None:
         if self.copies < 1 or not 0 <= self.examples <= 1:

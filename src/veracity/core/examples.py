@@ -38,6 +38,22 @@ def written_labels(names: Iterable[str]) -> str:
     return line.getvalue()
 
 
+def families(partners: Mapping[str, str | None]) -> dict[str, str]:
+    """By id of a text and of its original, if it is a twin: the text at the root of all that belong
+    together, twins of twins too. One of them says nearly what the others say."""
+    above: dict[str, str] = {}
+
+    def root(one: str) -> str:
+        while (other := above.get(one, one)) != one:
+            one = other
+        return one
+
+    for one, partner in partners.items():
+        if partner and root(one) != root(partner):
+            above[root(one)] = root(partner)
+    return {one: root(one) for one in partners}
+
+
 @dataclass(frozen=True)
 class Example(Generic[In]):
     """One labelled input, with every set of features known to decide its label."""
@@ -51,7 +67,7 @@ class Example(Generic[In]):
 
     @property
     def family(self) -> str:
-        """The original that this is or is a twin of: both say nearly the same."""
+        """The original that this is or is a twin of; `Dataset.families` knows twins of twins."""
         return self.id if self.partner is None else self.partner
 
 
@@ -105,6 +121,11 @@ class Dataset(Generic[In]):
             for twin in self.examples
             if twin.partner is not None and twin.partner in by_id and twin.partner != twin.id
         )
+
+    @property
+    def families(self) -> dict[str, str]:
+        """By id the family of every example: what is drawn whole, and counts as one draw."""
+        return families({e.id: e.partner for e in self.examples})
 
     def select(self, indices: Iterable[int]) -> Dataset[In]:
         """The examples at these places, in this order."""

@@ -450,7 +450,8 @@ def plugin_path(own: Iterable[str], kind: str) -> list[str]:
     """A plug-in package's own folder and the folders that users added for this kind."""
     added = os.environ.get(PLUGIN_FOLDERS, "")
     _check_folders(added)
-    return [*own, *(str(Path(folder) / kind) for folder in added.split(os.pathsep) if folder)]
+    folders = (Path(folder).absolute() for folder in added.split(os.pathsep) if folder)
+    return [*own, *(str(folder / kind) for folder in folders)]
 
 
 KINDS = (

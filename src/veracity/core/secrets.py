@@ -1,4 +1,4 @@
-"""What opens a credentials is shown to nobody: passwords and keys in addresses and headers."""
+"""Passwords and keys in addresses and headers are printed and recorded nowhere."""
 
 from __future__ import annotations
 

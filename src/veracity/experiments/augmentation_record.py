@@ -75,10 +75,10 @@ def gains_of(
             f"expected two models that answered {len(data)} texts as often, got answers of the "
             f"shapes {plain.shape} and {augmented.shape}"
         )
+    by_id = data.families
+    family = [by_id[e.id] for e in data]
     return tuple(
-        _gain(
-            name, [data.examples[i].family for i in places], plain[:, places], augmented[:, places]
-        )
+        _gain(name, [family[i] for i in places], plain[:, places], augmented[:, places])
         for name, places in kinds.items()
         if len(places)
     )

@@ -63,7 +63,8 @@ def run_steps(
     experiment: Experiment, executor: Executor, *, watch: Watcher | None = None
 ) -> dict[Any, StepResult]:
     """The results of all steps by their keys; a step begins when all that it needs is done. An
-    experiment within a step, which nobody watches, reports as that step."""
+    experiment that runs within a step of another is given no watcher: its progress is told as that
+    step's."""
     steps = experiment.steps()
     results: dict[Hashable, StepResult] = {}
     for step in steps:

@@ -26,7 +26,7 @@ class Erasure(HidingMetric):
     purpose: ClassVar[str] = "show the words that the decision hangs on"
     quantities: ClassVar[Mapping[str, Quantity]] = {
         "aopc_compactness": Quantity(
-            "fall of the predicted label's probability when the top words are removed, "
+            "fall of the explained label's probability when the top words are removed, "
             "averaged over several ratios",
             "higher",
             True,

@@ -101,7 +101,7 @@ class NeuralText(RowClassifier):
             else:
                 rows += list(np.where(masks, ids, PAD_ID if how == Hiding.PAD else UNKNOWN_ID))
         if not rows:
-            return []
+            return [np.zeros((0, len(self.labels))) for _ in inputs]
         answers = self._answers(rows)
         return np.split(answers, np.cumsum([len(masks) for masks in shown])[:-1])
 
@@ -162,11 +162,13 @@ class NeuralText(RowClassifier):
 
     @contextlib.contextmanager
     def shifted(self, text: Text, by: FloatArray) -> Iterator[None]:
-        """Within it, the words of this text stand elsewhere by so much. by (words, size)"""
+        """Within it, the words of this text stand elsewhere by so much; those that are not read,
+        which come last, stay. by (words read, size)"""
         before = self.embedding
         assert isinstance(before, nn.Embedding)
         ids = torch.from_numpy(self._ids(text)).to(self.device)
-        self.embedding, self.moved_text = MovedEmbedding(before, ids, torch.from_numpy(by)), text
+        moved = torch.from_numpy(np.pad(by, ((0, len(ids) - len(by)), (0, 0))))
+        self.embedding, self.moved_text = MovedEmbedding(before, ids, moved), text
         try:
             with caching():  # what is known of the text holds no longer
                 yield

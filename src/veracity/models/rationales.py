@@ -89,10 +89,8 @@ class RationaleArchitecture(NeuralArchitecture):
                 "expected a rate between 0 and 1 and a strength of 0 or more, "
                 f"got rate={self.rate}, strength={self.strength}"
             )
-        if self.hidden < 1 or self.memory < 1:
-            raise ValueError(
-                f"expected at least one unit, got hidden={self.hidden}, memory={self.memory}"
-            )
+        if self.memory < 1:
+            raise ValueError(f"expected memory of at least one unit, got {self.memory}")
 
     def kind(self, network: nn.Module) -> type[NeuralText]:
         return SelectiveText

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..data.words import is_chinese
+from ..results.verdicts import percent as percent  # sentences and tables round alike
 
 UNDEFINED = "–"
 _MINUS = "−"
@@ -28,15 +29,6 @@ def number(value: float, *, signed: bool = False) -> str:
     else:
         text = f"{value:.3f}" if size < 100 else f"{value:,.1f}"
     return ("+" if signed and value > 0 else "") + text.replace("-", _MINUS)
-
-
-def percent(value: float) -> str:
-    """A share in whole percent; never rounded to all or nothing that it is not."""
-    if math.isnan(value):
-        return UNDEFINED
-    if 0.99 < value < 1 or 0 < value < 0.01:
-        return "> 99 %" if value > 0.5 else "< 1 %"
-    return f"{100 * value:.0f} %"
 
 
 def exact_percent(value: float, *, signed: bool = False) -> str:

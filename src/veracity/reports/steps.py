@@ -31,8 +31,8 @@ def step_pages(folder: Path) -> Links:
 def _audits(steps: Path) -> Iterator[tuple[str, Path]]:
     for file in steps.rglob("run.json"):
         run, report = Run.open(file.parent), file.parent / "report.html"
-        families = run.families()
-        paired = any(own != name and own in families for name, own in families.items())
+        ids = {e.id: e.partner for e in run.examples()}
+        paired = any(partner != name and partner in ids for name, partner in ids.items())
         beside = [pair_page(run, model) for model in run.models] if paired else []
         if not all(is_newer(page, file) for page in (report, *beside)):
             if paired:

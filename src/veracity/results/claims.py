@@ -11,11 +11,11 @@ from typing import Literal
 import numpy as np
 
 from ..core.inputs import FloatArray
-from .statistics import holm, mean_intervals, sign_flip_test
+from .statistics import LEVEL, holm, mean_intervals, sign_flip_test
 
 ClaimVerdict = Literal["confirmed", "refuted", "open"]
 
-SURE = 0.05
+SURE = LEVEL
 """A p-value, after all looks, below which a difference counts."""
 
 LISTED = 3
@@ -47,7 +47,8 @@ class Comparison:
     def of_mean(
         cls, name: str, values: Sequence[float] | FloatArray, *, units: str, **claimed: float
     ) -> Comparison:
-        """The mean over units with Student's interval; of fewer than two nothing is sure."""
+        """The mean over units with the interval of definitions 8.4, Student's or Hall's, each end
+        the farther of the two; of fewer than two units nothing is sure."""
         known = np.array([v for v in values if not np.isnan(v)], dtype=np.float64)
         mean = float(known.mean()) if len(known) else math.nan
         low, high = mean_intervals(known[:, None])[0] if len(known) > 1 else (math.nan, math.nan)

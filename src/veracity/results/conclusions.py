@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ..core.examples import UNLABELLED, written_labels
+from ..metrics.erasure import CHANGED, Erasure
 from .health import Health, health
 from .run import Cost, Run
 from .sampling import STEADY, draw_correlation
@@ -30,14 +31,12 @@ from .verdicts import (
     with_questions,
 )
 
-FIRST = 5
-"""So many words are hidden for it unless its settings say otherwise."""
+FIRST = Erasure.first
+"""So many words `erasure` hides to see whether the answer changes, unless its settings say
+otherwise."""
 
 MUCH_CHEAPER = 4
 """It is told where the best asks so many times as much."""
-
-CHANGED = "changed"
-"""The quantity of erasure that says how often answers change."""
 
 HARDLY = 0.05
 """Answers that change no oftener hardly change."""
@@ -276,7 +275,7 @@ def _by_answer(run: Run, found: Sequence[Standing], state: Health, method: str) 
 
 
 def _cost_sentence(method: str, cost: Cost) -> str:
-    seconds, questions = cost.seconds / cost.examples, cost.questions / cost.examples
+    seconds, questions = cost.seconds / cost.examples, cost.questions_per_text
     took = f"{seconds:.1f} s" if seconds >= 1 else f"{1000 * seconds:.3g} ms"
     answers = f" and {questions:,.0f} questions to the model" if questions >= 1 else ""
     return f"{method} costs {took}{answers} a text."
@@ -287,7 +286,7 @@ def _cheaper(found: Sequence[Standing], method: str, model: str, costs: Costs) -
     faithfulness, if it asks far less."""
     tests = [s for s in found if s.headline and s.quality == "faithfulness" and s.chance]
     dear = costs.get((model, method))
-    if dear is None or not tests or dear.questions < 10 * dear.examples:
+    if dear is None or not tests or dear.questions_per_text < 10:
         return []
     nearly: list[tuple[float, str, float]] = []
     for other in {e.method for s in tests for e in s.entries} - {method}:
@@ -295,8 +294,8 @@ def _cheaper(found: Sequence[Standing], method: str, model: str, costs: Costs) -
         if cost is None:
             continue
         least = least_gain(tests, other, method)
-        questions = cost.questions / cost.examples
-        if least >= NEARLY and questions * MUCH_CHEAPER <= dear.questions / dear.examples:
+        questions = cost.questions_per_text
+        if least >= NEARLY and questions * MUCH_CHEAPER <= dear.questions_per_text:
             nearly.append((questions, other, least))
     return [
         f"{other} does nearly as well at {questions:,.0f} questions a text: in every test of "

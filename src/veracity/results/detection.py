@@ -8,14 +8,14 @@ from functools import cache
 import numpy as np
 
 from ..core.inputs import FloatArray
-from .statistics import hall_bent, texts_needed
+from .statistics import LEVEL, hall_bent, texts_needed
 
 POWER = 0.8
 """So often a difference that is called detectable would have been found."""
 
 MIN_DIFFERING, MANY_DIFFERING = 6, 30
-"""Of two methods that differ on fewer texts than the first, or than half of all and the second,
-nothing shows how far they may differ on others."""
+"""Two methods must score differently on at least 6 texts, and on half of all texts or on 30, before
+anything is said of how far they may differ on others."""
 
 CHANCE_SKEWNESS = 1.5
 """So many standard errors of a skewness are taken for luck."""
@@ -28,7 +28,7 @@ def differs_enough(differences: FloatArray) -> bool:
 
 
 def detectable_mean(
-    differences: FloatArray, comparisons: int, *, level: float = 0.05
+    differences: FloatArray, comparisons: int, *, level: float = LEVEL
 ) -> float | None:
     """The mean that such differences would need for `paired_tests` to find it in four of five
     samples as large, at the strictest of Holm's levels; None of too few. Differences speak for the

@@ -150,7 +150,8 @@ def _by(fact: str, data: Dataset, right: BoolArray, some: BoolArray) -> tuple[Gr
 
 def group_accuracy(name: str, data: Dataset, right: BoolArray, some: BoolArray) -> GroupAccuracy:
     places = np.flatnonzero(some)
-    groups = [data.examples[i].family for i in places]
+    family = data.families
+    groups = [family[data.examples[i].id] for i in places]
     limits = share_interval(right[places].astype(np.float64), groups)
     return GroupAccuracy(name, int(right[places].sum()), len(places), *limits)
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..core.attributions import Attribution
 from ..core.errors import PluginError, RunError
-from ..core.examples import Dataset, Example
+from ..core.examples import Dataset, Example, families
 from ..core.files import FolderKind, read_json, reading, remove_own, write_json
 from ..core.inputs import FloatArray, Input
 from ..core.metrics import Quantity, Row
@@ -74,6 +74,10 @@ class Cost:
     examples: int
     seconds: float
     questions: float
+
+    @property
+    def questions_per_text(self) -> float:
+        return self.questions / self.examples
 
 
 @dataclass(frozen=True)
@@ -300,12 +304,13 @@ class Run:
         return {e.id: e.input for e in self.examples()}
 
     def families(self) -> dict[str, str]:
-        """Each example's original, or itself: what comparisons draw whole. Without the texts."""
+        """By example the family that comparisons draw whole, as `Dataset.families` has it. Without
+        the texts."""
         table = read_table(self._examples_part)
         names = table["example"].to_pylist()
         known = "partner" in table.column_names
         partners = table["partner"].to_pylist() if known else [None] * len(names)
-        return {name: partner or name for name, partner in zip(names, partners, strict=True)}
+        return families(dict(zip(names, partners, strict=True)))
 
     def gold(self) -> dict[str, int]:
         """Each example's label, without the texts."""

@@ -11,8 +11,9 @@ import numpy as np
 from .columns import Column
 from .run import Run
 from .standings import Standing
+from .statistics import Z
 
-WITHIN = 1.96
+WITHIN = Z
 """So many standard errors hold 95 of 100 draws."""
 
 STEADY = 0.5
@@ -182,4 +183,4 @@ def draw_correlation(run: Run, model: str, method: str) -> float | None:
 
 def questions_per_text(run: Run) -> dict[tuple[str, str], float]:
     """What each method asked each model about a text, on average."""
-    return {(c.model, c.explainer): c.questions / c.examples for c in run.costs() if c.examples}
+    return {(c.model, c.explainer): c.questions_per_text for c in run.costs() if c.examples}

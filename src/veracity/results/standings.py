@@ -20,9 +20,8 @@ from ..core.schema import from_json
 from .columns import Column
 from .detection import detectable_mean, differs_enough
 from .run import STANDINGS, Run
+from .statistics import LEVEL as LEVEL
 from .statistics import group_sums, holm, letter_groups, mean_intervals, paired_tests, texts_needed
-
-LEVEL = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +46,8 @@ class Entry:
     off_chance: int = 0
     """On how many texts, families counted once, it scores otherwise than chance does."""
     share: float | None = None
-    """How much of the way from chance to the best that a search found, on the texts searched."""
+    """How much of the way from chance to `Standing.ceiling` (definitions 5.14), on the texts
+    searched."""
     on_searched: float = math.nan
     """The mean on those texts alone."""
 
@@ -72,7 +72,8 @@ class Standing:
     """The difference from the best that another method would have shown in at least four of five
     audits; None where the texts are too few for any, or too few differ to say."""
     differing: int | None = None
-    """Where too few texts tell the best from another method to say what is detectable: how many."""
+    """On how many texts the best and another method score differently, where these are too few to
+    say what is detectable; else None."""
     ceiling: float | None = None
     """The mean of the best that any method or search found, text by text."""
     searched: int = 0
@@ -87,7 +88,9 @@ class Standing:
 
     @property
     def chance(self) -> Entry | None:
-        return next((e for e in self.entries if e.is_chance), None)
+        """The baseline that methods were tested against, and which is not tested itself: of
+        several the first that the run names, whichever scores best."""
+        return next((e for e in self.entries if e.is_chance and e.p_chance is None), None)
 
     @property
     def best(self) -> Entry | None:
@@ -116,10 +119,10 @@ def keep_standings(run: Run, found: Sequence[Standing]) -> None:
 
 
 LEAST_EFFECT = 0.05
-"""Less than this is done by no words at all."""
+"""Where even the best words found move a quantity by less, nothing is said of bluntness."""
 
 BLUNT = 0.8
-"""Random words that reach so much of the best that was found do the same."""
+"""A test is blunt where random words reach so much of what the best words found reach."""
 
 
 def _with_blunt(found: list[Standing], run: Run) -> list[Standing]:
@@ -344,7 +347,9 @@ def _standing(column: Column, tested: _Tested | None, chance: Sequence[str]) -> 
                 or base is None
                 or off_chance >= texts_needed(tested.chance_comparisons),
                 off_chance=off_chance,
-                share=_share(on_searched, i, base, ceiling),
+                share=None
+                if base is None or ceiling is None
+                else part_of_way(float(on_searched[i]), float(on_searched[base]), ceiling),
                 on_searched=float(on_searched[i]),
             )
         )
@@ -387,20 +392,18 @@ def _searched(column: Column) -> IntArray:
     return np.flatnonzero(~np.isnan(column.ceiling) & ~np.isnan(column.values).any(axis=1))
 
 
-def _share(means: FloatArray, i: int, base: int | None, ceiling: float | None) -> float | None:
-    """How much of the way from chance to what is possible a method goes."""
-    if base is None or ceiling is None or not math.isfinite(ceiling):
-        return None
-    room = ceiling - means[base]
-    return float((means[i] - means[base]) / room) if abs(room) > 1e-9 else None
+def part_of_way(mean: float, start: float, end: float) -> float | None:
+    """How much of the way from one mean to another a third one goes; None where there is no way."""
+    return (mean - start) / (end - start) if abs(end - start) > 1e-9 else None
 
 
 def _detectable(
     column: Column, best: int, others: Sequence[int], tested: _Tested
 ) -> tuple[float | None, int | None]:
     """How far behind the best any of the others would have to be to be told apart from it in four
-    of five such audits, None where the texts are too few to tell any difference, however large, or
-    too few differ to say; then on how many the fewest do. Of equal ones there is nothing to say."""
+    of five such audits; and, where too few texts differ to say so, on how many they do. The first
+    is None then, and where the texts are too few for any difference. Methods with equal scores on
+    all texts count as 0."""
     each: list[float | None] = []
     sparse: list[int] = []
     direction = -1.0 if column.quantity.better == "lower" else 1.0

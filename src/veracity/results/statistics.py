@@ -15,9 +15,12 @@ EXACT_UP_TO = 24
 """Of so many non-zero differences all 2 to that power sign patterns are counted."""
 
 CONFIDENCE = 0.95
-"""How often intervals hold what they are of."""
+"""In so many of such samples the interval of a mean holds the true mean."""
 
-_Z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+LEVEL = 0.05
+"""A corrected p-value below this tells two methods apart."""
+
+Z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
 _CHUNK = 500
 
 
@@ -152,9 +155,9 @@ def wilson(hits: float, n: float) -> tuple[float, float]:
     """The score interval of a rate, which holds for few items and near 0 and 1; of none, all."""
     if not n:
         return 0.0, 1.0
-    square = _Z * _Z
+    square = Z * Z
     middle = (hits + square / 2) / (n + square)
-    half = _Z * math.sqrt(max(0.0, hits * (n - hits) / n) + square / 4) / (n + square)
+    half = Z * math.sqrt(max(0.0, hits * (n - hits) / n) + square / 4) / (n + square)
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
@@ -170,7 +173,7 @@ def share_interval(hits: FloatArray, groups: Sequence[str] | None = None) -> tup
     rate = float(hits[known].mean())
     beyond, sizes = group_sums(np.stack([hits[known] - rate, np.ones(n)], axis=1), own).T
     alike = float(sizes @ sizes) / n
-    more = alike * _Z**2 / 4  # Wilson's interval adds this much variance
+    more = alike * Z**2 / 4  # Wilson's interval adds this much variance
     dependence = (float(beyond @ beyond) + more * alike) / (n * rate * (1 - rate) + more)
     size = n / max(1.0, dependence)
     return wilson(rate * size, size)
@@ -225,8 +228,9 @@ def sign_flip_tests(
 
 
 def _exact(differences: FloatArray) -> float:
-    """The share of sign patterns whose sum is as far from 0 as the one seen. A pattern is one of
-    the first half and one of the second: sorted, the second's are counted and not met. (n,)"""
+    """The share of sign patterns whose sum is as far from 0 as the one seen. Every pattern joins
+    one of the first half with one of the second: the sums of the second half are sorted, and those
+    that reach far enough are counted by search, without adding up any pair. (n,)"""
     reached = float(_reached(differences))
     if reached <= 0:
         return 1.0
@@ -283,7 +287,7 @@ def smallest_p(n: int) -> float:
     return min(1.0, 2.0 ** (1 - n))
 
 
-def texts_needed(comparisons: int, level: float = 0.05) -> int:
+def texts_needed(comparisons: int, level: float = LEVEL) -> int:
     """So many texts at least before any of so many comparisons can pass Holm's correction."""
     return next(n for n in itertools.count(1) if smallest_p(n) * max(1, comparisons) < level)
 

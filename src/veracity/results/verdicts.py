@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from .health import Health
 from .run import Cost
-from .standings import LEVEL, Entry, Standing
-from .statistics import texts_needed
+from .standings import Entry, Standing, part_of_way
+from .statistics import LEVEL, texts_needed
 
 FEW = 5
 """Below so many texts an interval would only pretend."""
@@ -177,8 +177,8 @@ def _mean_gain(tests: Sequence[Standing], method: str) -> float:
             continue
         sign = -1 if s.better == "lower" else 1
         least = s.chance.mean if s.chance else min(means.values(), key=lambda m: sign * m)
-        room = s.best.mean - least
-        gains.append((means[method] - least) / room if abs(room) > 1e-9 else 1.0)
+        gain = part_of_way(means[method], least, s.best.mean)
+        gains.append(1.0 if gain is None else gain)
     return round(sum(gains) / len(gains), 2)
 
 
@@ -234,7 +234,7 @@ def with_questions(method: str, model: str, costs: Costs) -> str:
 def questions_per_text(method: str, model: str, costs: Costs) -> float:
     """What a method asks about a text."""
     cost = costs.get((model, method))
-    return 0.0 if cost is None else cost.questions / cost.examples
+    return 0.0 if cost is None else cost.questions_per_text
 
 
 def _figure(s: Standing, method: str) -> str:
@@ -249,7 +249,8 @@ def _figure(s: Standing, method: str) -> str:
     if s.chance is not None:
         said += f", random scores {s.chance.mean:.3f}"
     if entry.share is not None:
-        said += f", {percent(entry.share)} of what a search found possible"
+        said += f", {percent(entry.share)} of the way from random scores to the best found"
+        said += f" on {s.searched} texts searched"
     return said
 
 
@@ -328,8 +329,12 @@ def _close(tests: Sequence[Standing], use: str) -> str:
 
 
 def percent(share: float) -> str:
-    """Whole percents; all only where it is all."""
-    return "over 99 %" if 0.995 <= share < 0.9995 else f"{100 * share:.0f} %"
+    """A share in whole percent, in sentences and tables alike; never rounded to all or nothing
+    that it is not."""
+    share = round(share, 9)  # a quotient of equal sums is all
+    if 0.99 < share < 1 or 0 < share < 0.01:
+        return "> 99 %" if share > 0.5 else "< 1 %"
+    return "–" if math.isnan(share) else f"{100 * share:z.0f} %"
 
 
 def leaders_by_test(tests: Sequence[Standing]) -> str:
@@ -355,11 +360,10 @@ def least_gain(tests: Sequence[Standing], other: str, method: str) -> float:
         means = {e.method: e.mean for e in s.entries if e.n}
         if s.chance is None or other not in means or method not in means:
             return 0.0
-        room = means[method] - s.chance.mean
-        least = min(least, (means[other] - s.chance.mean) / room if abs(room) > 1e-9 else 0.0)
+        least = min(least, part_of_way(means[other], s.chance.mean, means[method]) or 0.0)
     return least
 
 
 def listed(names: Sequence[str]) -> str:
-    """One, two and three."""
+    """Names as a sentence lists them: a, b and c."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,1 +1,2 @@
-"""What a model leans on beyond its meaning; a room called as `veracity.suspects` would hide it."""
+"""What a model leans on beyond its meaning. Not called `suspects`: importing a folder of that name
+would hide the function `veracity.suspects`."""
