@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from ..core.images import Image
 from ..results.conclusions import Conclusions, conclude
 from ..results.config import MetricInfo
 from ..results.curves import deletion_figures
@@ -17,6 +18,8 @@ from ..results.standings import Standing
 from ..results.verdicts import Verdict
 from . import charts, plots
 from .pages import pair_page, rendered, write_page
+from .picture_cards import PicturePayload, picture_payload
+from .pictures import outline_class, region_name
 from .scoreboard import Board, board, comparisons, leading
 from .sentences import (
     Explained,
@@ -32,6 +35,7 @@ LARGEST = 5_000_000
 """A report stays below so many bytes, whatever the run holds."""
 
 _ROOMS = (3_000_000, 1_500_000, 500_000, 50_000)  # for sentences, tried from the left
+_PICTURE_ROOMS = (4_200_000, *_ROOMS)
 
 
 def write_report(
@@ -46,20 +50,25 @@ def build_report(run: Run, conclusions: Conclusions | None = None) -> str:
     said = conclusions or conclude(run)
     found = said.standings
     texts = explained(run)
+    pictured = run.config.dataset.kind == Image.kind
+    shown = picture_payload if pictured else payload
     page = ""
-    for room in _ROOMS:
-        page = _render(_Page(run, said, found, texts, payload(run, texts, room=room)))
+    for room in _PICTURE_ROOMS if pictured else _ROOMS:
+        page = _render(_Page(run, said, found, texts, shown(run, texts, room=room)))
         if len(page.encode()) < LARGEST:
             return page
     # no sentence is to blame: so many methods and quantities only fit without the lesser ones
     headlines = [s for s in found if s.headline]
-    return _render(_Page(run, said, headlines, texts, payload(run, texts, room=0)))
+    return _render(_Page(run, said, headlines, texts, shown(run, texts, room=0)))
 
 
 def _render(page: _Page) -> str:
     return rendered(
         "report.html",
-        styles=("report.css", "charts.css"),
+        styles=("report.css", "charts.css", *(("pictures.css",) if page.pictured is not None else ())),
+        nouns=page.run.nouns,
+        shown_as=("picture", "Pictures") if page.pictured is not None else ("sentence", "Sentences"),
+        pictures=page.pictured is not None,
         filters={"reason": _reason, "sure": _sure},
         page=page,
         run=page.run,
@@ -85,6 +94,23 @@ class _Page:
     @property
     def methods(self) -> list[str]:
         return methods_in_order(self.run)
+
+    @property
+    def pictured(self) -> PicturePayload | None:
+        """The pictures of the page, where its inputs are pictures."""
+        return self.payload if isinstance(self.payload, PicturePayload) else None
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """By method, its place among the boxes that choose what is shown."""
+        return {method: i for i, method in enumerate(self.methods)}
+
+    @property
+    def outlined(self) -> list[tuple[str, str]]:
+        """The kinds of known regions on the page, and what they are called."""
+        shown = self.pictured.pictures if self.pictured is not None else ()
+        kinds = dict.fromkeys(o.kind for p in shown for o in p.outlines)
+        return [(outline_class(kind), region_name(kind)) for kind in kinds]
 
     def pairs(self, model: str) -> str:
         """The page beside this one that shows texts and their twins; empty without one."""

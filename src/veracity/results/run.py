@@ -17,7 +17,7 @@ from ..core.attributions import Attribution
 from ..core.errors import PluginError, RunError
 from ..core.examples import Dataset, Example
 from ..core.files import FolderKind, read_json, reading, remove_own, write_json
-from ..core.inputs import FloatArray, Input
+from ..core.inputs import FloatArray, Input, Nouns, input_kind
 from ..core.metrics import Quantity, Row
 from ..core.plugins import nearest
 from ..core.schema import check_schema
@@ -286,6 +286,11 @@ class Run:
     @property
     def labels(self) -> tuple[str, ...]:
         return self.config.dataset.labels
+
+    @property
+    def nouns(self) -> Nouns:
+        """What people call the inputs and what is hidden of them."""
+        return input_kind(self.config.dataset.kind).nouns
 
     def examples(self) -> list[Example[Any]]:
         """The examples as they were read; older runs hold neither truth masks nor partners."""
