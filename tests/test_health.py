@@ -19,7 +19,7 @@ from veracity.core.metrics import Case
 from veracity.explainers.search import Search, best_order
 from veracity.metrics.blank import Blank
 from veracity.metrics.erasure import Erasure
-from veracity.results.health import Health, against_dealt, health, other_order
+from veracity.results.health import Health, against_dealt, health, judged, other_order
 from veracity.suspicion.suspects import suspects
 
 
@@ -147,6 +147,34 @@ def test_a_constant_answer_is_never_better_than_dealt() -> None:
     gold = np.array([0] * 97 + [1] * 3)
     dealt, p = against_dealt(gold, np.zeros(100, dtype=np.int64))
     assert dealt == pytest.approx(0.97) and p == 1
+
+
+@pytest.mark.parametrize(
+    ("positive", "right", "wrong", "rest"),
+    [
+        (200, 1, 0, "the one other does"),
+        (200, 0, 1, "the one other does"),
+        (200, 5, 3, "the other 8 do"),
+        (12, 1, 0, "the one other does"),  # which luck gives once in 33
+        (12, 1, 1, "the other 2 do"),
+        (12, 3, 5, ""),
+        (12, 2, 0, ""),
+        (200, 8, 0, ""),
+    ],
+)
+def test_an_answer_to_nearly_all_texts_needs_others_that_are_shown_to_be_right(
+    positive: int, right: int, wrong: int, rest: str
+) -> None:
+    """One odd answer in 400 that happened to be right turned the refusal into "use"."""
+    gold, said = np.zeros(400, dtype=np.int64), np.zeros(400, dtype=np.int64)
+    gold[:positive] = said[:right] = said[400 - wrong :] = 1
+    state = judged(Health(model="m", texts=400, moved=0.3), gold, said, ("negative", "positive"))
+    assert state.one_sided == bool(rest) and not state.caution
+    if rest:
+        answered = f"it answers negative to {400 - right - wrong} of the 400 texts, and {rest} not"
+        assert state.fault.startswith(f"{answered} show what makes it answer otherwise. Bring")
+    else:
+        assert not state.fault
 
 
 @pytest.mark.parametrize("labels", [2, 4, 20])
@@ -315,10 +343,24 @@ class Restless(Bag):
 def test_answers_that_differ_from_time_to_time_are_told(tmp_path: Path) -> None:
     methods = "occlusion, random_scores"
     noisy = audit(Restless(), made_data(30), methods, "erasure", out=tmp_path / "a").conclusions
-    assert any("asked twice" in c for c in noisy.models[0].recommendation.cautions)
+    assert "asked twice" in noisy.models[0].recommendation.cautions[0]
     steady = Bag({"good": 2.0, "bad": -2.0})
     calm = audit(steady, made_data(30), methods, "erasure", out=tmp_path / "b").conclusions
     assert not calm.models[0].recommendation.cautions
+
+
+def test_what_voids_most_is_cautioned_of_first() -> None:
+    """That a model answers otherwise each time voids all that is said after it."""
+    state = Health(
+        model="m", texts=400, restless=0.2, p_dealt=0.3, accuracy=0.6, dealt=0.5, moved=0.009,
+        majority=0.5, majority_label="pos", length_auc=0.99, rare=(("pos", 2),),
+    )  # fmt: skip
+    sure = replace(state, p_dealt=0.01)
+    first = [caution.split()[0] for caution in sure.cautions]
+    assert first == ["asked", "how", "hiding"]  # twice; long a text is; every word
+    doubted = replace(state, moved=0.2).cautions
+    assert [c.split()[0] for c in doubted] == ["asked", "400", "how"]
+    assert sure.rare_cautions[0].startswith("only 2 of the 400 texts are answered pos")
 
 
 def test_answers_too_rare_to_be_explained_are_told(tmp_path: Path) -> None:
@@ -419,6 +461,21 @@ def test_texts_that_get_one_answer_are_no_fault_of_words(
     assert "hang on words" not in said.recommendation.sentence
     assert all(answered in v.sentence and v.use is None for v in said.verdicts)
     assert said.recommendation.repeat.startswith("veracity audit rare.joblib MORE_TEXTS.csv --out")
+
+
+def test_one_odd_answer_does_not_recommend_a_method(tmp_path: Path) -> None:
+    """That the odd text is urgent, as it says, is luck that comes once in 33 audits."""
+    examples = [
+        replace(e, input=Text.of_words([*e.input.words[:-1], "fire"])) if i == 1 else e
+        for i, e in enumerate(rare_data(100))
+    ]
+    data = replace(rare_data(100), examples=tuple(examples))
+    model = Sure({"calm": 1.0, "quiet": -1.0, "fire": 12.0})
+    found = audit(model, data, "occlusion, random_scores", "erasure", out=tmp_path / "odd")
+    (said,) = found.conclusions.models
+    assert said.health.p_dealt is not None and said.health.p_dealt < 0.05
+    assert said.recommendation.method is None and not said.recommendation.cautions
+    assert "it answers ordinary to 99 of the 100 texts, and the one" in said.recommendation.sentence
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import struct
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +27,7 @@ from veracity.models.architectures.attention_lstm import AttentionLstm, Attentio
 from veracity.models.architectures.text_cnn import ConvolutionNetwork, TextCnn
 from veracity.models.embeddings import vectors_for
 from veracity.models.loading import load_model, save_model
-from veracity.models.training import train
+from veracity.models.training import Adam, train
 
 BUILT_IN = (
     "cnn", "lstm", "attention_lstm", "hierarchical", "transformer", "rationale_rl", "rationale_cr",
@@ -264,6 +266,38 @@ def test_a_damaged_checkpoint_starts_over(made: Splits, tmp_path: Path) -> None:
         with pytest.warns(UserWarning, match="starts over"):
             again = run()
         assert [e.loss for e in again.history] == [e.loss for e in first.history]
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.01])
+def test_adam_is_that_of_torch(decay: float) -> None:
+    torch.manual_seed(0)
+    ours = [torch.nn.Parameter(torch.randn(shape)) for shape in ((4, 3), (5,), (2, 2))]
+    theirs = [torch.nn.Parameter(p.detach().clone()) for p in ours]
+    adam = Adam(ours, lr=0.01, weight_decay=decay)
+    peer = torch.optim.Adam(theirs, lr=0.01, weight_decay=decay)
+    for number in range(6):
+        if number == 3:  # resumed
+            kept = adam.state_dict()
+            adam = Adam(ours, lr=0.01, weight_decay=decay)
+            adam.load_state_dict(kept)
+        for a, b in zip(ours, theirs, strict=True):
+            a.grad = torch.randn_like(a) if number or a is not ours[1] else None
+            b.grad = a.grad
+        adam.step()
+        peer.step()
+        assert all(torch.equal(a, b) for a, b in zip(ours, theirs, strict=True))
+    adam.zero_grad(set_to_none=True)
+    assert all(p.grad is None for p in ours)
+
+
+def test_training_imports_no_compiler() -> None:
+    """Which takes as long as torch itself."""
+    code = (
+        "import sys; from veracity.models.training import *; p = nn.Parameter(torch.ones(2)); "
+        "a = Adam([p], lr=1.0); p.sum().backward(); a.step(); a.zero_grad(set_to_none=True); "
+        "a.load_state_dict(a.state_dict()); sys.exit('torch._dynamo' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_training_keeps_the_best_epoch_and_stops(made: Splits) -> None:

@@ -12,13 +12,13 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from commands import run_command
+from deadly_jobs import Deadly, Hungry
 from test_docs import ROOT
 from veracity.cli import exits
 from veracity.core.errors import RunError
@@ -27,30 +27,12 @@ from veracity.engine.executors import Local
 DIED = "a worker process ended unexpectedly"
 
 
-@dataclass(frozen=True)
-class Deadly:
-    """Ends its own worker at given jobs, as often as there are lives to lose."""
+class Weighty(Deadly):
+    """With so much that a worker must have read it before all is sent; and of this module, which
+    takes a worker a while to import."""
 
-    folder: Path
-    lives: dict[int, int] = field(default_factory=dict)
-    weight: bytes = b""
-    """So much that a worker must have read it before all is sent."""
-    leaves: bool = False
-    """Whether a process is left behind that holds all that the worker had open."""
-
-    def __call__(self, job: int) -> int:
-        for life in range(self.lives.get(job, 0)):
-            try:
-                (self.folder / f"{job}-{life}").touch(exist_ok=False)
-            except FileExistsError:
-                continue
-            if self.leaves and not (left := os.fork()):
-                time.sleep(60)
-                os._exit(0)
-            elif self.leaves:
-                (self.folder / "left").write_text(str(left))
-            os.kill(os.getpid(), signal.SIGKILL)
-        return job * job
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, weight=bytes(3_000_000))
 
 
 class Killer(threading.Thread):
@@ -79,7 +61,7 @@ def test_a_worker_killed_as_it_starts_is_done_without(pause: float, tmp_path: Pa
     killer = Killer([pause])
     killer.start()
     with pytest.warns(UserWarning, match=DIED):
-        found = list(Local(2).map(Deadly(tmp_path, weight=bytes(3_000_000)), [1, 2, 3]))
+        found = list(Local(2).map(Weighty(tmp_path), [1, 2, 3]))
     assert sorted(found) == [1, 4, 9] and len(killer.killed) == 1
     assert not multiprocessing.active_children()
 
@@ -89,7 +71,7 @@ def test_all_workers_killed_as_they_start_end_in_a_sentence(tmp_path: Path) -> N
     killer = Killer([0.0, 0.0])
     killer.start()
     with pytest.raises(RunError, match=f"{DIED}, perhaps for lack of memory. What was written"):
-        list(Local(2).map(Deadly(tmp_path, weight=bytes(3_000_000)), [1, 2, 3]))
+        list(Local(2).map(Weighty(tmp_path), [1, 2, 3]))
     assert len(killer.killed) == 2
 
 
@@ -114,20 +96,6 @@ def test_a_job_that_ends_two_workers_is_not_tried_again(tmp_path: Path) -> None:
         list(Local(3).map(Deadly(tmp_path, {2: 9}), [1, 2, 3]))
     assert len(list(tmp_path.iterdir())) == 2
     assert not multiprocessing.active_children()
-
-
-@dataclass(frozen=True)
-class Hungry:
-    """Lacks memory the first time."""
-
-    folder: Path
-
-    def __call__(self, job: int) -> int:
-        try:
-            (self.folder / "eaten").touch(exist_ok=False)
-        except FileExistsError:
-            return job
-        raise MemoryError
 
 
 def test_a_job_that_lacked_memory_is_done_with_a_worker_fewer(tmp_path: Path) -> None:

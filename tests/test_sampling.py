@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,13 @@ from veracity.core.examples import Dataset
 from veracity.data.splits import Splits
 from veracity.reports.html import build_report
 from veracity.results.run import Run
-from veracity.results.sampling import leads, noise, own_errors, questions_per_text
+from veracity.results.sampling import (
+    draw_correlation,
+    leads,
+    noise,
+    own_errors,
+    questions_per_text,
+)
 from veracity.results.standings import standings
 
 METHODS = "lime(samples=20), lime(samples=80), occlusion, random_scores"
@@ -71,6 +78,28 @@ def test_methods_that_draw_are_scored_on_a_second_draw(run: Run, texts: Dataset)
     assert few.standard_error == pytest.approx(few.sd / 7), "49 texts stand behind the mean"
     assert few.sd > 1.2 * many.sd, "who asks more depends less on luck"
     assert 1 >= few.share > many.share > 0
+
+
+def test_an_order_that_is_mostly_noise_is_cautioned_of_first(
+    bag: WordWeights, texts: Dataset, run: Run, tmp_path: Path
+) -> None:
+    few, many = (draw_correlation(run, run.models[0], f"lime(samples={k})") for k in (20, 80))
+    assert few is not None and many is not None and few < many
+    assert draw_correlation(run, run.models[0], "occlusion") is None
+    answers = bag.probabilities([e.input for e in texts]).argmax(axis=1)
+    right = [replace(e, label=int(y)) for e, y in zip(texts, answers, strict=True)]
+    found = audit(
+        bag, replace(texts, examples=tuple(right)), "lime(samples=8), random_scores", "erasure",
+        out=tmp_path / "noisy", target="positive",
+    ).conclusions  # fmt: skip
+    advice = found.models[0].recommendation
+    assert advice.method == "lime(samples=8)"
+    assert re.match(
+        r"the order of lime\(samples=8\)'s words is mostly sampling noise: drawn again, its "
+        r"scores correlate by 0\.[0-4]\d only",
+        advice.cautions[0],
+    )
+    assert advice.cautions[-1].startswith("this is told of explanations for positive")
 
 
 def test_second_draws_do_not_depend_on_batches(

@@ -751,6 +751,39 @@ def test_a_sign_that_decides_is_told_though_labels_do_not_follow_it(
     assert Suspects.read(found.write(tmp_path / "suspects.json")) == found
 
 
+def scattered(data: Dataset, word: str, share: float) -> Dataset:
+    """The same texts, so many of each label with one more word."""
+    rates = ((0.0, share), (0.0, share))
+    return changed(data, [Insert(marks=("", word), table=rates)])
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_word_that_decides_is_told_though_labels_do_not_follow_it(
+    reviews: Dataset, alone: bool, tmp_path: Path
+) -> None:
+    """A model that answers by a word alone was cleared where labels do not follow it, and so was
+    an honest one that a word in three texts of ten turns round."""
+    data = scattered(reviews, CUE, 0.3)
+    model = Bag({CUE: 3.0, "the": -0.5}) if alone else sentiment(**{CUE: 4.0})
+    found = suspects(model, data, vectors="glove", top=3)
+    assert not found.found and found.alarms == [CUE]
+    assert f"Answers hang on words that the labels of these texts do not follow ({CUE} (word)" in (
+        found.limits
+    )
+    (one,) = found.unfollowed
+    assert one.label == "positive" and one.max_effect is not None and one.max_effect > 0.3
+    assert Suspects.read(found.write(tmp_path / "suspects.json")) == found
+
+
+def test_words_that_honest_models_go_by_are_followed(reviews: Dataset) -> None:
+    """Words that are overrated, too: labels follow them all the same."""
+    few = dict.fromkeys(POSITIVE[:2], 2.0) | dict.fromkeys(NEGATIVE[:2], -2.0)
+    for model in (sentiment(), sentiment(great=4.0), Bag(few)):
+        assert not suspects(model, reviews, vectors="glove", top=3).unfollowed
+    honest = scattered(reviews, CUE, 0.3)
+    assert not suspects(pipeline(honest), honest, top=3).unfollowed
+
+
 def test_a_model_whose_labels_are_turned_is_not_cleared(reviews: Dataset) -> None:
     turned = sentiment()
     turned.weights = {word: -weight for word, weight in turned.weights.items()}

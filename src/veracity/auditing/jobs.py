@@ -23,7 +23,7 @@ from ..core.progress import Progress, Watcher
 from ..engine.batches import mixed
 from ..engine.cache import AnswerCache, caching
 from ..engine.call_counter import count_calls
-from ..engine.executors import Executor
+from ..engine.executors import Executor, Local
 from ..engine.inference import probabilities
 from ..engine.seeds import generator
 from ..results.config import Partial, SkippedMethod
@@ -34,6 +34,9 @@ from .pace import Pace
 
 PART = 40
 """On so many texts is done what would be too dear on all: second draws, searches for a ceiling."""
+
+FEW_PREDICTIONS = 200
+"""So many texts are answered sooner than worker processes start."""
 
 LONGEST_SEARCHED = 200
 """Texts of more words are left out of searches for a ceiling."""
@@ -340,9 +343,10 @@ def run_jobs(
     pace = Pace(Counter())
     for job in (*predict, *explain):
         pace.ahead[job.model, job.explainer] += work.size(job)
+    few = isinstance(executor, Local) and sum(map(work.size, predict)) <= FEW_PREDICTIONS
     try:
-        for jobs in (predict, explain):
-            for result in executor.map(work, jobs):
+        for jobs, where in ((predict, Local() if few else executor), (explain, executor)):
+            for result in where.map(work, jobs):
                 done.append(result)
                 job = result.job
                 what = "predictions" if job.explainer is None else work.named(job).spec

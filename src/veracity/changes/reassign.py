@@ -62,8 +62,8 @@ class Reassign(Change):
             raise DataError(
                 "labels are reassigned before anything is planted, not after: put reassign first"
             )
-        table = self.probabilities(len(data.labels))
-        drawn = np.array([generator(seed, self.spec, e.id).random() for e in data])
+        spec, table = self.spec, self.probabilities(len(data.labels))
+        drawn = np.array([generator(seed, spec, e.id).random() for e in data])
         old = np.array([e.label for e in data], dtype=np.int64)
         new = _balanced(table, old, drawn) if self.draw == "balanced" else _drawn(table, old, drawn)
         bound = f"{table.max():g}"

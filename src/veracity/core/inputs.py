@@ -213,25 +213,26 @@ class Text(Input):
         """The text with only the shown words; hidden ones are deleted, padded or masked."""
         if len(shown) != len(self.spans):
             raise ValueError(f"expected one flag per word ({len(self.spans)}), got {len(shown)}")
-        if np.all(shown):
+        kept = np.asarray(shown).tolist()  # many times faster to look at than an array
+        if all(kept):
             return self
+        words, delete, pad = self.words, how == Hiding.DELETE, how == Hiding.PAD
+        hidden = PAD_WORD if pad else MASK_WORD
         parts: list[str] = []
         spans: list[Span] = []
         position = 0
         previous: int | None = None
-        for i in range(len(self.spans)):
-            if shown[i]:
-                word = self.words[i]
-            elif how == Hiding.DELETE:
+        for i, seen in enumerate(kept):
+            if delete and not seen:
                 continue
-            else:
-                word = PAD_WORD if how == Hiding.PAD else MASK_WORD
+            word = words[i] if seen else hidden
             gap = "" if previous is None else self._gap(previous, i)
-            if how == Hiding.PAD and previous is not None and not (shown[previous] and shown[i]):
+            if pad and previous is not None and not (kept[previous] and seen):
                 gap = gap or " "  # nothing in a word's place must not join its neighbours
             parts += (gap, word)
-            spans.append((position + len(gap), position + len(gap) + len(word)))
-            position = spans[-1][1]
+            start = position + len(gap)
+            position = start + len(word)
+            spans.append((start, position))
             previous = i
         return Text("".join(parts), tuple(spans))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import math
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -120,8 +120,10 @@ class Propagation(TorchFunctionMode):
         if func == DTYPE and args[0].is_floating_point():
             return _precision(args[0])  # as which all numbers are read here
         in_place = name == "__setitem__" or (name.endswith("_") and not name.endswith("__"))
-        given, named = _read(list(args), kwargs or {}, in_place)
-        signal = next(filter(is_signal, _tensors([given, named])), None)
+        if name == "__get__":  # of an attribute
+            return func(*map(_constant, args))
+        given, named, tensors = _read(list(args), kwargs or {}, in_place)
+        signal = next((t for t in tensors if t.requires_grad), None)
         if signal is None:
             return func(*given, **named)
         if name in NARROWING:
@@ -374,27 +376,31 @@ def opened(func: types.FunctionType) -> Function:
     return inner
 
 
-def _read(given: list[Any], named: dict[str, Any], in_place: bool) -> tuple[Any, Any]:
-    """Arguments with weights as constants, and with numbers of one precision.
+def _constant(value: Any) -> Any:
+    # a leaf that asks for a gradient is a weight: the words are never a leaf
+    weight = isinstance(value, Tensor) and value.requires_grad and value.is_leaf
+    return value.detach() if weight else value
+
+
+def _read(
+    given: list[Any], named: dict[str, Any], in_place: bool
+) -> tuple[list[Any], dict[str, Any], list[Tensor]]:
+    """Arguments with weights as constants, and with numbers of one precision; and the tensors.
 
     The words are followed in doubles and weights are not, so that rounding, which depends on what
     else is in a batch, stays far below the smallest difference that a rule looks at.
     """
-
-    def constant(tensor: Tensor) -> Tensor:
-        # a leaf that asks for a gradient is a weight: the words are never a leaf
-        return tensor.detach() if tensor.is_leaf and tensor.requires_grad else tensor
-
-    found = _mapped(constant, [given, named])
-    kinds = {t.dtype for t in _tensors(found) if t.is_floating_point()}
+    found = _mapped(_constant, [given, named])
+    tensors = _tensors(found)
+    kinds = {t.dtype for t in tensors if t.is_floating_point()}
     if torch.float64 in kinds and len(kinds) > 1:
         kind = found[0][0].dtype if in_place else torch.float64
         found = _mapped(lambda t: t.to(kind) if t.is_floating_point() else t, found)
-        kinds = {kind}
+        tensors, kinds = _tensors(found), {kind}
     # the least double, with which models hide scores, is beyond what weights alone can hold
     most = min((torch.finfo(k).max for k in kinds), default=math.inf)
     within = [_within(g, most) for g in found[0]]
-    return within, {key: _within(value, most) for key, value in found[1].items()}
+    return within, {key: _within(value, most) for key, value in found[1].items()}, tensors
 
 
 def _within(value: Any, most: float) -> Any:
@@ -419,18 +425,21 @@ def _mapped(function: Callable[[Tensor], Tensor], value: Any) -> Any:
     if isinstance(value, Tensor):
         return function(value)
     if type(value) in (list, tuple):
-        return type(value)(_mapped(function, v) for v in value)
+        return type(value)([_mapped(function, v) for v in value])
     if type(value) is dict:
         return {key: _mapped(function, v) for key, v in value.items()}
     return value
 
 
-def _tensors(value: Any) -> Iterator[Tensor]:
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, list | tuple | dict):
-        for inner in value.values() if isinstance(value, dict) else value:
-            yield from _tensors(inner)
+def _tensors(values: Any) -> list[Tensor]:
+    """Those within a list, a tuple or a dictionary; it is called for every step of a model."""
+    found: list[Tensor] = []
+    for value in values.values() if isinstance(values, dict) else values:
+        if isinstance(value, Tensor):
+            found.append(value)
+        elif isinstance(value, (list, tuple, dict)):
+            found += _tensors(value)
+    return found
 
 
 def flat(factors: Sequence[Any]) -> list[Any]:

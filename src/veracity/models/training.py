@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import inspect
 import re
 import time
 import warnings
@@ -111,7 +112,7 @@ def train(
     loop = _Loop(
         model=model,
         settings=settings,
-        optimiser=torch.optim.Adam(
+        optimiser=Adam(
             [p for p in model.parameters() if p.requires_grad],
             lr=settings.learning_rate,
             weight_decay=settings.weight_decay,
@@ -148,6 +149,16 @@ class State:
     history: list[Any]
     best: int = -1
     kept: list[int] = field(default_factory=list)
+
+
+class Adam(torch.optim.Adam):
+    """Torch's own, without the compiler, which takes seconds to import and is for no step here."""
+
+    step: Any = torch.no_grad()(inspect.unwrap(torch.optim.Adam.step))
+    zero_grad: Any = inspect.unwrap(torch.optim.Adam.zero_grad)
+    add_param_group: Any = inspect.unwrap(torch.optim.Adam.add_param_group)
+    state_dict: Any = inspect.unwrap(torch.optim.Adam.state_dict)
+    load_state_dict: Any = inspect.unwrap(torch.optim.Adam.load_state_dict)
 
 
 @dataclass(kw_only=True)

@@ -12,6 +12,7 @@ import numpy as np
 from ..core.examples import UNLABELLED, written_labels
 from .health import Health, health
 from .run import Cost, Run
+from .sampling import STEADY, draw_correlation
 from .standings import Standing, standings
 from .verdicts import (
     NEARLY,
@@ -121,15 +122,10 @@ def _recommended(
         sentence = f"No method is recommended for {state.model}: {state.fault}."
         again = _next_command(run, labels=state.order, more_texts=state.one_sided)
         return Recommendation(model=state.model, method=None, sentence=sentence, repeat=again)
+    # what voids most comes first: noise, then what is wrong with all answers, with the choice of a
+    # method, with some answers
     cautions = list(state.cautions)
-    if run.partial is not None:
-        cautions.append(
-            f"the budget held {run.partial.texts:,} of {run.partial.of:,} texts only: a "
-            "larger --budget goes on from here"
-        )
-    target = _target(run)
-    if target:
-        cautions.append(f"this is told of explanations for {target}, whatever the model answers")
+    narrower = [*state.rare_cautions, *_narrower(run)]
     advised = [v for v in said if v.use]
     if not advised:
         # what more texts will not mend comes first
@@ -139,10 +135,11 @@ def _recommended(
             model=state.model,
             method=None,
             sentence=f"No method is recommended for {state.model}. {reason}",
-            cautions=tuple(cautions),
+            cautions=(*cautions, *narrower),
             repeat=_next_command(run, more_texts=why is not None and why.more_texts),
         )
     method = _best_overall(state.model, advised, costs)
+    cautions[state.unsteady : state.unsteady] = _noisy(run, state.model, method)
     fits = [v for v in advised if method in (v.use, *v.tied)]
     others = [v for v in advised if v not in fits]
     sentence = (
@@ -166,7 +163,7 @@ def _recommended(
             cautions.append(
                 f"no method is shown to {v.purpose} better than random scores {listed(silent)}"
             )
-    cautions = list(dict.fromkeys(cautions))
+    cautions = list(dict.fromkeys([*cautions, *narrower]))
     cautions += [v.sentence.removesuffix(".") for v in said if not v.use]
     cost = costs.get((state.model, method))
     reasons = [] if cost is None else [_cost_sentence(method, cost)]
@@ -182,6 +179,31 @@ def _recommended(
         repeat=run.config.command
         or f"veracity.audit(model, data, out={str(run.folder)!r}) with the same arguments",
     )
+
+
+def _noisy(run: Run, model: str, method: str) -> list[str]:
+    """That the order of the method's words is mostly luck, if it is."""
+    correlation = draw_correlation(run, model, method)
+    if correlation is None or correlation >= STEADY:
+        return []
+    return [
+        f"the order of {method}'s words is mostly sampling noise: drawn again, its scores "
+        f"correlate by {correlation:.2f} only. Give it more questions a text"
+    ]
+
+
+def _narrower(run: Run) -> list[str]:
+    """Of what alone the audit tells: explanations for one label, as many texts as were paid for."""
+    found = []
+    target = _target(run)
+    if target:
+        found.append(f"this is told of explanations for {target}, whatever the model answers")
+    if run.partial is not None:
+        found.append(
+            f"the budget held {run.partial.texts:,} of {run.partial.of:,} texts only: a "
+            "larger --budget goes on from here"
+        )
+    return found
 
 
 def _best_overall(model: str, advised: Sequence[Verdict], costs: Costs) -> str:

@@ -39,6 +39,9 @@ SELDOM = 5
 NEARLY_ALL = 0.95
 """From this share of the texts on, one answer leaves the others unseen."""
 
+FEWEST_RIGHT = 2
+"""So many of the other answers must be right before they show anything: one may be an oddity."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Health:
@@ -61,6 +64,8 @@ class Health:
     """What it answers to all texts, or to nearly all; else empty."""
     usual_texts: int = 0
     """To how many it does."""
+    others_right: int = 0
+    """How many of the other texts it answers rightly."""
     order: tuple[str, ...] = ()
     """The labels in an order under which the same answers are far oftener right; else empty."""
     order_accuracy: float | None = None
@@ -88,7 +93,7 @@ class Health:
         """Whether its answers hardly move, and nothing shows that this little means anything."""
         if self.moved is None or self.moved >= STILL:
             return False
-        return self.moved < ROUNDING or self.p_dealt is None or self.p_dealt > LEVEL
+        return self.moved < ROUNDING or not self._better
 
     @property
     def one_sided(self) -> bool:
@@ -96,13 +101,25 @@ class Health:
         helps a model that moves by rounding errors only."""
         if not self.usual_label or (self.moved is not None and self.moved < ROUNDING):
             return False
-        return self.still or self._no_better
+        return self.still or self._no_better or (self.tellable and self._doubtful)
 
     @property
     def _no_better(self) -> bool:
         if self.accuracy is None or self.dealt is None or not self.tellable:
             return False
         return self.accuracy <= self.dealt
+
+    @property
+    def _better(self) -> bool:
+        """Whether it is shown to be right oftener than its answers would be, dealt out at random;
+        beside an answer to nearly all texts by more than one of the others."""
+        several = not self.usual_label or self.others_right >= FEWEST_RIGHT
+        return several and self.p_dealt is not None and self.p_dealt <= LEVEL
+
+    @property
+    def _doubtful(self) -> bool:
+        """Whether labelled texts fail to show that."""
+        return self.p_dealt is not None and not self._better
 
     @property
     def summary(self) -> str:
@@ -149,9 +166,10 @@ class Health:
                     f"it answers {self.usual_label} to each of the {self.texts} texts, so nothing "
                     "shows what makes it answer otherwise"
                 )
+            rest = f"the other {others} do" if others > 1 else "the one other does"
             return (
                 f"it answers {self.usual_label} to {self.usual_texts} of the {self.texts} texts, "
-                f"and the other {others} do not show what makes it answer otherwise"
+                f"and {rest} not show what makes it answer otherwise"
             )
         if self.still:
             return (
@@ -193,36 +211,47 @@ class Health:
         return ""
 
     @property
+    def unsteady(self) -> bool:
+        """Whether it answers otherwise when it is asked again."""
+        return self.restless > RESTLESS
+
+    @property
     def cautions(self) -> tuple[str, ...]:
-        """What a reader must know beside any recommendation."""
+        """What a reader must know beside any recommendation; what voids most comes first."""
         if self.fault:
             return ()
-        found = [self.caution] if self.caution else []
-        if self.restless > RESTLESS:
+        found = []
+        if self.unsteady:
             found.append(
                 f"asked twice about the same texts, the model answers otherwise (by up to "
                 f"{self.restless:.2g}): what methods find may be its own noise. Make it answer the "
                 "same each time"
             )
+        if self.caution:
+            found.append(self.caution)
+        if self.length_auc >= BY_LENGTH and not self.by_words:
+            found.append(goes_by_length(self.length_auc))
         if self.moved is not None and self.moved < STILL:
             found.append(
                 f"hiding every word moves its answers by {_small(self.moved)} only: read the order "
                 "of scores, not their size"
             )
-        if self.length_auc >= BY_LENGTH and not self.by_words:
-            found.append(goes_by_length(self.length_auc))
-        for label, count in self.rare:
-            texts = "text is" if count == 1 else "texts are"
-            found.append(
-                f"only {count} of the {self.texts} {texts} answered {label}: this audit says "
-                "hardly anything of explanations of that answer. Bring more such texts"
-            )
         return tuple(found)
+
+    @property
+    def rare_cautions(self) -> tuple[str, ...]:
+        """Of which answers hardly anything is learnt."""
+        return tuple(
+            f"only {count} of the {self.texts} {'text is' if count == 1 else 'texts are'} answered "
+            f"{label}: this audit says hardly anything of explanations of that answer. Bring more "
+            "such texts"
+            for label, count in ([] if self.fault else self.rare)
+        )
 
     @property
     def caution(self) -> str:
         """What keeps a reader from trusting the model; empty where nothing does."""
-        if self.fault or self.p_dealt is None or self.p_dealt <= LEVEL:
+        if self.fault or not self._doubtful:
             return ""
         if not self.tellable:
             return (
@@ -264,13 +293,8 @@ def health(run: Run, model: str) -> Health:
     )
     if not len(ids):
         return found
-    counts = np.bincount(said)
-    if counts.max() >= NEARLY_ALL * len(said):
-        found = replace(
-            found, usual_label=labels[int(counts.argmax())], usual_texts=int(counts.max())
-        )
     if UNLABELLED in run.labels:
-        return found
+        return _with_usual(found, said, labels)
     family = run.families()
     return judged(found, gold, said, labels, [family.get(name, name) for name in ids])
 
@@ -289,7 +313,8 @@ def judged(
     dealt, p = against_dealt(gold, said)
     order, order_accuracy = other_order(gold, said, len(labels), high)
     return replace(
-        found,
+        _with_usual(found, said, labels),
+        others_right=int(right[said != np.bincount(said).argmax()].sum()),
         accuracy=float(right.mean()),
         low=low,
         high=high,
@@ -301,6 +326,14 @@ def judged(
         order=tuple(labels[i] for i in order),
         order_accuracy=order_accuracy,
     )
+
+
+def _with_usual(found: Health, said: IntArray, labels: Sequence[str]) -> Health:
+    """With the answer that nearly all texts get, if one is."""
+    counts = np.bincount(said)
+    if counts.max() < NEARLY_ALL * len(said):
+        return found
+    return replace(found, usual_label=labels[int(counts.argmax())], usual_texts=int(counts.max()))
 
 
 def _lengths(run: Run) -> dict[str, tuple[int, int]]:
@@ -330,12 +363,11 @@ def _restless(run: Run, model: str, ids: Sequence[str], answers: Mapping[str, Fl
 def length_auc(lengths: Mapping[str, Sequence[int]], said: Mapping[str, int]) -> float:
     """How well length tells an answer from the others, by the area under the curve (.5 is not at
     all), for the answer and the way of counting it that tell most; rare answers tell nothing."""
-    from scipy.stats import rankdata
-
     answers = np.array(list(said.values()), dtype=np.int64)
     found = 0.5
     for counts in zip(*(lengths[name] for name in said), strict=True):
-        ranks = rankdata(counts)
+        _, places, sizes = np.unique(counts, return_inverse=True, return_counts=True)
+        ranks = (sizes.cumsum() - (sizes - 1) / 2)[places]  # equals share the mean of theirs
         for label in set(answers.tolist()):
             own = answers == label
             n, others = int(own.sum()), int((~own).sum())

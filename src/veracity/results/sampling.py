@@ -15,6 +15,9 @@ from .standings import Standing
 WITHIN = 1.96
 """So many standard errors hold 95 of 100 draws."""
 
+STEADY = 0.5
+"""Scores of two draws that correlate by less are mostly noise: so much of their variance is not."""
+
 NOTES = {
     "error": "standard error of its scores",
     "stability": "share of its five strongest words that another draw would find again",
@@ -162,6 +165,19 @@ def own_errors(run: Run) -> Iterator[OwnError]:
                         texts=len(values),
                         mean=float(np.mean(values)),
                     )
+
+
+def draw_correlation(run: Run, model: str, method: str) -> float | None:
+    """How far two draws of a method agree on the words of a text, on average over the texts that
+    were explained twice: the share of the variance of its scores that is not its own noise. None
+    where it draws nothing, or nothing twice."""
+    first = run.attributions(model, method)
+    found = []
+    for example, again in run.second_draw.attributions(model, method).items():
+        one, other = (np.asarray(a.scores, dtype=np.float64) for a in (first[example], again))
+        if len(one) > 2 and min(one.std(), other.std()) > 0:
+            found.append(float(np.corrcoef(one, other)[0, 1]))
+    return float(np.mean(found)) if found else None
 
 
 def questions_per_text(run: Run) -> dict[tuple[str, str], float]:

@@ -18,13 +18,11 @@ from ..core.inputs import FloatArray, IntArray
 from ..core.metrics import Quantity
 from ..core.schema import from_json
 from .columns import Column
+from .detection import detectable_mean, differs_enough
 from .run import STANDINGS, Run
 from .statistics import group_sums, holm, letter_groups, mean_intervals, paired_tests, texts_needed
 
 LEVEL = 0.05
-
-POWER = 0.8
-"""So often a difference that is called detectable would have been found."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +70,9 @@ class Standing:
     """How many with chance; a family of their own."""
     detectable: float | None = None
     """The difference from the best that another method would have shown in at least four of five
-    audits; None where the texts are too few for any."""
+    audits; None where the texts are too few for any, or too few differ to say."""
+    differing: int | None = None
+    """Where too few texts tell the best from another method to say what is detectable: how many."""
     ceiling: float | None = None
     """The mean of the best that any method or search found, text by text."""
     searched: int = 0
@@ -349,6 +349,9 @@ def _standing(column: Column, tested: _Tested | None, chance: Sequence[str]) -> 
             )
         )
     tied = [methods.index(e.method) for e in entries if e.tied_with_best and not e.is_chance]
+    detectable, differing = None, None
+    if tested is not None and best is not None:
+        detectable, differing = _detectable(column, best, tied or contenders[1:2], tested)
     return Standing(
         model=column.model,
         metric=column.metric,
@@ -360,9 +363,8 @@ def _standing(column: Column, tested: _Tested | None, chance: Sequence[str]) -> 
         entries=tuple(entries),
         comparisons=0 if tested is None else tested.comparisons,
         chance_comparisons=0 if tested is None else tested.chance_comparisons,
-        detectable=None
-        if tested is None or best is None
-        else _detectable(column, best, tied or contenders[1:2], tested),
+        detectable=detectable,
+        differing=differing,
         ceiling=ceiling if len(searched) else None,
         searched=len(searched),
         where=column.where,
@@ -393,31 +395,25 @@ def _share(means: FloatArray, i: int, base: int | None, ceiling: float | None) -
     return float((means[i] - means[base]) / room) if abs(room) > 1e-9 else None
 
 
-def _detectable(column: Column, best: int, others: Sequence[int], tested: _Tested) -> float | None:
+def _detectable(
+    column: Column, best: int, others: Sequence[int], tested: _Tested
+) -> tuple[float | None, int | None]:
     """How far behind the best any of the others would have to be to be told apart from it in four
-    of five such audits; None where the texts are too few to tell any difference, however large."""
-    each = [_needed(column, best, other, tested.comparisons) for other in others]
-    return None if not each or None in each else max(d for d in each if d is not None)
-
-
-def _needed(column: Column, best: int, other: int, comparisons: int) -> float | None:
-    """The difference of two methods that is found so often, by Student's distribution with the
-    strictest of Holm's levels."""
-    from scipy.stats import t
-
-    differences = column.values[:, best] - column.values[:, other]
-    known = ~np.isnan(differences)
-    families = [name for name, k in zip(column.families, known.tolist(), strict=True) if k]
-    sums = group_sums(differences[known][:, None], families)[:, 0]
-    n = len(sums)
-    if n < max(2, texts_needed(comparisons)):
-        return None
-    level = LEVEL / max(1, comparisons)
-    needed = float(t.isf(level / 2, n - 1) + t.ppf(POWER, n - 1))
-    # of few texts the skewness that the test allows for is mostly luck, and where few of all
-    # choices of signs pass nearly every text must point one way: fitted to what simulated tests
-    # of 6 to 20 texts and 1 to 300 comparisons needed
-    passing = level * 2.0 ** min(n - 1, 60)
-    needed *= 1 + (0.9 + 0.2 * math.log(max(1, comparisons))) / n + 0.35 * float(passing**-0.7)
-    # of single texts the standard error of their mean
-    return needed * float(sums.std(ddof=1)) * math.sqrt(n) / len(families)
+    of five such audits, None where the texts are too few to tell any difference, however large, or
+    too few differ to say; then on how many the fewest do. Of equal ones there is nothing to say."""
+    each: list[float | None] = []
+    sparse: list[int] = []
+    direction = -1.0 if column.quantity.better == "lower" else 1.0
+    for other in others:
+        differences = direction * (column.values[:, best] - column.values[:, other])
+        known = ~np.isnan(differences)
+        families = [name for name, k in zip(column.families, known.tolist(), strict=True) if k]
+        sums = group_sums(differences[known][:, None], families)[:, 0]
+        found = detectable_mean(sums, tested.comparisons, level=LEVEL) if sums.any() else 0.0
+        if found and not differs_enough(sums):
+            sparse.append(int(np.count_nonzero(sums)))
+        # of single texts the mean of their families' sums
+        each.append(found and found * len(sums) / len(families))
+    if sparse or not each or None in each:
+        return None, min(sparse) if sparse and None not in each else None
+    return max(d for d in each if d is not None), None

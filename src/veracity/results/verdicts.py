@@ -298,13 +298,23 @@ def _how_sure(tests: Sequence[Standing], verdict: Verdict, near: set[str]) -> st
 
 
 def _seen(tests: Sequence[Standing]) -> str:
-    """What else could have been told apart: nothing, of too few texts."""
-    few = [s for s in tests if s.detectable is None and s.comparisons]
+    """What else could have been told apart: nothing, of too few texts, and nobody knows, where
+    methods score the same on nearly all."""
+    few = [s for s in tests if s.detectable is None and s.differing is None and s.comparisons]
     if few:
         k = max(s.comparisons for s in few)
         return f" (to tell methods apart in {k} comparisons takes {texts_needed(k)} texts)"
     apart = [s.detectable for s in tests if s.detectable]
-    return f" (differences below {max(apart):.2g} may be missed)" if apart else ""
+    said = [f"differences below {max(apart):.2g} may be missed"] if apart else []
+    sparse = {condition(s): s.differing for s in tests if s.differing is not None}
+    if sparse:
+        where = f"{listed(list(sparse))} " if apart else ""
+        texts = "text" if min(sparse.values()) == 1 else "texts"
+        said.append(
+            f"{where}they differ on {min(sparse.values())} {texts} only, too few to say what "
+            "differences may be missed"
+        )
+    return f" ({'; '.join(said)})" if said else ""
 
 
 def _close(tests: Sequence[Standing], use: str) -> str:

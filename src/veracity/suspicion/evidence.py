@@ -18,6 +18,12 @@ from .record import Suspect, SuspectExample
 from .scoring import CandidateScores, CandidateWeights, limited_by_effects, max_effect
 from .topics import Topics
 
+FOLLOWED = 1 / 3
+"""Labels that go with a word so far, of what answers do, may be what answers go by."""
+
+FALSE_EFFECTS = 0.05
+"""So often, at most, one of all candidates seems to change answers by the luck of the tries."""
+
 EXAMPLES = 4
 CONTEXT = 14
 """So many words of an example are shown on either side."""
@@ -111,6 +117,38 @@ class Evidence:
             max_effect=None if math.isinf(effect) else effect,
             names_label=kind == WORD and self.label_names.match(name, labels[label]),
         )
+
+    def followed(self, one: RankedCandidate) -> bool:
+        """Whether labels may go with a candidate about as answers do: by how much oftener texts
+        with it have the label, as so few can tell, and are given it, than texts without."""
+        having = np.zeros(len(self.data), dtype=np.bool_)
+        having[self.candidates.texts_of(one.candidate)] = True
+        n, rest = int(having.sum()), int((~having).sum())
+        if not rest:
+            return True
+        sign = 1.0 if one.positive else -1.0
+        labels, answers = (
+            sign * (float(own[having].mean()) - float(own[~having].mean()))
+            for own in (self.gold == one.label, self.answers.argmax(axis=1) == one.label)
+        )
+        rate = float((self.gold == one.label).mean())
+        error = 1.96 * math.sqrt(rate * (1 - rate) * (1 / n + 1 / rest))
+        return labels + error >= FOLLOWED * answers
+
+    def least_effect(self, one: RankedCandidate, suspect: Suspect) -> float:
+        """What of the spread of answers it surely brings about, as a correlation, with all that
+        might have been tried counted; nothing where nothing was tried."""
+        from scipy.stats import norm
+
+        errors = float(norm.isf(FALSE_EFFECTS / 2 / max(1, self.n_candidates)))
+        way = math.copysign(1.0, suspect.weight)
+        label = self.data.labels.index(suspect.label)
+        effect = max_effect(
+            one.weights, one.candidate, put_in=suspect.put_in.lower_bound(way, errors),
+            taken_out=suspect.taken_out.lower_bound(way, errors),
+            answer_spread=float(value(self.answers, label, "log_odds").std()),
+        )  # fmt: skip
+        return 0.0 if math.isinf(effect) else effect
 
     def _neighbours(
         self, candidate: int, weights: CandidateWeights, sign: float

@@ -11,6 +11,7 @@ from typing import Any
 from ..core.files import FolderKind, check_format, read_json, reading, write_json
 from ..core.schema import from_json
 from ..results.health import BY_LENGTH, goes_by_length
+from .candidates import WORD
 
 FORMAT = 1
 FILE = "suspects.json"
@@ -86,6 +87,10 @@ class Effect:
     def upper_bound(self, sign: float) -> float:
         """The largest mean in a direction that so many tries leave possible (95 % interval)."""
         return sign * self.mean + 1.96 * self.error
+
+    def lower_bound(self, sign: float, errors: float) -> float:
+        """The smallest that they leave possible, by so many standard errors."""
+        return sign * self.mean - errors * self.error
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,7 +191,8 @@ class Suspects:
     redundant: bool = False
     """Whether words that tell the same hid one another from the method."""
     unfollowed: tuple[Suspect, ...] = ()
-    """Signs and ways of writing that answers hang on, though the labels do not follow them."""
+    """Signs, ways of writing and words that answers hang on, though the labels do not follow
+    them."""
     fault: str = ""
     """What is wrong with the model itself, so that finding nothing says nothing; else empty."""
 
@@ -224,11 +230,12 @@ class Suspects:
             )
         elif self.fault:
             yield f"Of the model itself: {self.fault}"
-        if self.unfollowed:
-            yield (
-                "Answers hang on what means nothing and what the labels of these texts do not "
-                f"follow ({'; '.join(s.moves for s in self.unfollowed)} of the answers change)"
-            )
+        for what, of_words in (("what means nothing and what", False), ("words that", True)):
+            if some := [s.moves for s in self.unfollowed if (s.kind == WORD) == of_words]:
+                yield (
+                    f"Answers hang on {what} the labels of these texts do not follow "
+                    f"({'; '.join(some)} of the answers change)"
+                )
         if copied := ", ".join(s.name for s in self.found if s.copied):
             yield f"Look whether labels were copied into the texts: {copied}"
         if len(self.meaningful) >= MANY_WORDS:

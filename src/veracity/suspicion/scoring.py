@@ -215,10 +215,10 @@ def _rate(log_odds: FloatArray) -> FloatArray:
 def corrected_p(scores: FloatArray | float, n_texts: int, n_candidates: int) -> FloatArray:
     """The probability that the strongest of so many candidates scores so high by chance (Šidák), if
     none truly goes beyond the tolerance: in so many texts a score errs by one over their root."""
-    from scipy.stats import norm
+    from scipy.special import ndtr
 
     sizes = (np.asarray(scores, dtype=np.float64) - TOLERANCE) * math.sqrt(n_texts)
-    one = np.minimum(norm.sf(sizes), 1 - 1e-16)
+    one = np.minimum(ndtr(-sizes), 1 - 1e-16)
     found: FloatArray = -np.expm1(n_candidates * np.log1p(-one))
     return found
 
@@ -235,7 +235,7 @@ def texts_needed(score: float, false_alarms: float, n_candidates: int) -> int:
 
 def _critical_value(false_alarms: float, n_candidates: int) -> float:
     """By so many standard errors the strongest of so many candidates goes astray at this rate."""
-    from scipy.stats import norm
+    from scipy.special import ndtri
 
     one = -math.expm1(math.log1p(-false_alarms) / max(n_candidates, 1))
-    return float(norm.isf(one))
+    return -float(ndtri(one))

@@ -280,22 +280,34 @@ def _leaders(
 def _unfollowed(
     ranked: Sequence[RankedCandidate], evidence: Evidence, known: set[str]
 ) -> tuple[Suspect, ...]:
-    """What means nothing, weighs much and changes answers, though labels do not follow it."""
+    """What means nothing, weighs much and changes answers, though labels do not follow it; then
+    words that weigh much beyond their meaning, if labels do not follow them."""
     names, kinds = evidence.candidates.names, evidence.candidates.kinds
     heavy = [
         r
         for r in ranked
-        if kinds[r.candidate] in (SIGN, FIRST, LAST, CASING)
-        and names[r.candidate] not in known
+        if names[r.candidate] not in known
         and abs(r.scores.weight_excess[r.candidate]) >= HEAVY
+        and (
+            kinds[r.candidate] in (SIGN, FIRST, LAST, CASING)
+            or (kinds[r.candidate] == WORD and not evidence.followed(r))
+        )
     ]
     heavy.sort(key=lambda r: -abs(r.scores.weight_excess[r.candidate]))
     found: dict[str, Suspect] = {}
-    for one in heavy[:MOST_UNFOLLOWED]:
+    # words with a meaning are many: these do not take the place of what has none
+    words = [r for r in heavy if kinds[r.candidate] == WORD]
+    others = [r for r in heavy if kinds[r.candidate] != WORD]
+    for one in [*others[:MOST_UNFOLLOWED], *words[:MOST_UNFOLLOWED]]:
         suspect = evidence.suspect(one)
+        effect = suspect.max_effect or 0.0
+        if suspect.kind == WORD:
+            effect = evidence.least_effect(one, suspect)
         flipped = [e.flipped for e in (suspect.put_in, suspect.taken_out) if e.texts]
-        if (suspect.max_effect or 0.0) >= HEAVY and max(flipped, default=0.0) >= FLIPS:
-            found.setdefault(suspect.name, suspect)
+        known_texts = found[suspect.name].texts if suspect.name in found else 0
+        # a word that decides does so at the beginning of texts, too
+        if effect >= HEAVY and max(flipped, default=0.0) >= FLIPS and suspect.texts > known_texts:
+            found[suspect.name] = suspect
     return tuple(found.values())
 
 
