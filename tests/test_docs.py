@@ -150,8 +150,14 @@ def test_an_own_model_is_explained_as_the_chapter_says(
     assert known["attribution"].evidence(1)[0].words == ("wonderful",)
 
 
-def test_own_data_are_looked_at_as_the_chapter_says(tmp_path: Path) -> None:
-    assert "reviews.jsonl: no faults" in do(lines("docs/how-to/own-data.md"), tmp_path)
+def test_own_data_are_looked_at_as_the_chapter_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = do(lines("docs/how-to/own-data.md"), tmp_path)
+    assert "reviews.jsonl: no faults" in said
+    assert "sizes            24×24 20" in said
+    snippet("docs/how-to/own-data.md", tmp_path, monkeypatch)
+    assert "pictures: 4 examples, labels cat, dog" in capsys.readouterr().out
 
 
 def test_a_planted_cue_is_found_as_the_chapter_says(

@@ -35,6 +35,9 @@ class DataConfig:
     changes: str = ""
     """What was done to the sample before it was split."""
     layout: str = "auto"
+    size: str = ""
+    segments: str = "grid"
+    masks: str = ""
 
     def data(self) -> Dataset:
         """All examples that the source holds."""
@@ -48,6 +51,9 @@ class DataConfig:
             max_words=self.max_words,
             skip_bad=self.skip_bad,
             layout=self.layout,
+            size=self.size,
+            segments=self.segments,
+            masks=self.masks,
         )
 
     def prepared(self, data: Dataset, *, seed: int) -> Dataset:
@@ -57,8 +63,12 @@ class DataConfig:
 
     def recorded(self) -> dict[str, Any]:
         """For a record, which may be read from another folder."""
-        path = Path(self.source)
-        return asdict(replace(self, source=str(path.resolve()) if path.exists() else self.source))
+        here = {
+            name: str(Path(value).resolve())
+            for name, value in (("source", self.source), ("masks", self.masks))
+            if value and Path(value).exists()
+        }
+        return asdict(replace(self, **here))
 
 
 def fit_explainer(

@@ -44,14 +44,21 @@ def validate(data: DataSource, file: FileOptions) -> Answer:
         max_words=file.max_words,
         skip_bad=file.skip_bad,
         layout=file.layout,
+        size=file.size,
+        segments=file.segments,
+        masks=file.masks,
     )
     errors = [f for f in faults if f.severity == "error"]
-    rows = [{"line": f.line, "severity": f.severity, "message": f.message} for f in faults]
+    rows = [
+        {"line": f.line, "severity": f.severity, "message": f.message}
+        | ({"file": f.file} if f.file else {})
+        for f in faults
+    ]
     good = "no faults" if not faults else f"{len(errors)} errors"
     return Answer(
         json={"valid": not errors, "examples": len(read or ()), "faults": rows},
         lines=[
-            *(printable(f"line {f.line}: {f.severity}: {f.message}") for f in faults),
+            *(printable(f"{f.place}: {f.severity}: {f.message}") for f in faults),
             f"{data}: {good}, {len(faults) - len(errors)} warnings",
         ],
         exit_code=BAD_INPUT if errors else 0,

@@ -46,7 +46,8 @@ DataSource = Annotated[
         metavar="DATA",
         help="A corpus such as rotten_tomatoes or made_reviews(n=500), or a file: CSV, TSV (or "
         "any table with , ; | or tabs), JSON lines, Parquet (.gz too), or a folder written by the "
-        "datasets library.",
+        "datasets library; of pictures a folder or zip with a subfolder for each label, or a table "
+        "of paths.",
     ),
 ]
 ColumnsOption = Annotated[
@@ -69,6 +70,27 @@ Labels = Annotated[
 ]
 Language = Annotated[str, typer.Option(help="How words are told apart: auto, en or zh.")]
 MaxWords = Annotated[int, typer.Option(min=1, help="Longest text that is accepted.")]
+Size = Annotated[
+    str,
+    typer.Option(
+        help="Bring pictures to this many pixels, such as 64 or 96x64 (width and height): made so "
+        "large that they cover it, the middle kept."
+    ),
+]
+Segments = Annotated[
+    str,
+    typer.Option(
+        help="How pictures are cut into what is hidden together: grid, quickshift or slic, with "
+        "settings such as 'slic(n=50)'."
+    ),
+]
+Masks = Annotated[
+    str,
+    typer.Option(
+        metavar="FOLDER",
+        help="Masks of a folder of pictures, called as these are: what is white ought to matter.",
+    ),
+]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave faulty rows out.")]
 Split = Annotated[
     str,

@@ -32,7 +32,10 @@ from .options import (
     Labels,
     Language,
     Layout,
+    Masks,
     MaxWords,
+    Segments,
+    Size,
     SkipBad,
     Timeout,
 )
@@ -70,6 +73,9 @@ class FileOptions:
     max_words: MaxWords = 5000
     skip_bad: SkipBad = False
     layout: Layout = "auto"
+    size: Size = ""
+    segments: Segments = "grid"
+    masks: Masks = ""
 
     def reading(self, source: str, limit: int | None = None) -> DataConfig:
         from ..auditing.training_sets import DataConfig

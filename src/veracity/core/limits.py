@@ -50,5 +50,8 @@ WEIGHTS = Limit("VERACITY_MAX_WEIGHTS", 10_000_000_000, "bytes of weights")
 EXTRA_WEIGHTS = Limit(
     "VERACITY_MAX_EXTRA_WEIGHTS", 50_000_000, "weights that a model has and its file does not"
 )
+PIXELS = Limit("VERACITY_MAX_PIXELS", 100_000_000, "pixels in a picture")
+PICTURES = Limit("VERACITY_MAX_PICTURES", 4_000_000_000, "bytes of pictures, unpacked")
+FILES = Limit("VERACITY_MAX_FILES", 200_000, "files in a folder or an archive")
 
-LIMITS = (BYTES, VALUES, LINE, NESTING, WEIGHTS, EXTRA_WEIGHTS)
+LIMITS = (BYTES, VALUES, LINE, NESTING, WEIGHTS, EXTRA_WEIGHTS, PIXELS, PICTURES, FILES)

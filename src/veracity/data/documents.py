@@ -10,7 +10,8 @@ from typing import Any
 from ..core.errors import DataError
 from ..core.files import read_bytes
 from ..core.limits import BYTES, LINE
-from .readers import RawRow, RawTable, read_table
+from .picture_folders import FileTree, is_archive, picture_table
+from .readers import SAVED, RawRow, RawTable, read_table
 
 DOCS = "docs"
 """The folder with a file per document, or, with .jsonl, the file with a line per document."""
@@ -22,8 +23,19 @@ _FLAT = ("id", "label", "tokens", "evidence")
 _ORDER = ("train", "val", "dev", "test")
 
 
-def read_source(path: Path) -> RawTable:
-    """The rows of any file or folder; annotations with the documents that they speak of."""
+def read_source(path: Path, masks: Path | None = None) -> RawTable:
+    """The rows of any file or folder; annotations with the documents that they speak of, pictures
+    with the masks that lie as they do."""
+    if masks is not None and not masks.exists():
+        raise DataError(f"there is no folder {masks}: expected one with masks, or leave it out")
+    tree = _pictures(path)
+    if tree is not None:
+        return picture_table(tree, None if masks is None else FileTree.of(masks))
+    if masks is not None:
+        raise DataError(
+            f"{path}: expected a folder or an archive of pictures beside masks; of a table, name "
+            "the column of masks: --columns mask=… (columns={'mask': …})"
+        )
     if not path.is_dir():
         table = read_table(path)
         if not set(table.columns) >= FIELDS:
@@ -33,6 +45,18 @@ def read_source(path: Path) -> RawTable:
     if files := _annotations(path):
         return RawTable.of(_all(files, DocumentStore.beside(path)), *_FLAT)
     return read_table(path)
+
+
+def _pictures(path: Path) -> FileTree | None:
+    """What an archive holds, or a folder that is one of pictures, not of texts or tables."""
+    if is_archive(path):
+        return FileTree.of(path)
+    if not path.is_dir() or any((path / name).exists() for name in SAVED):
+        return None
+    if (path / DOCS).exists() and any(path.glob("*.jsonl")):
+        return None
+    tree = FileTree.of(path)
+    return tree if tree.pictures() else None
 
 
 def _annotations(folder: Path) -> list[Path]:

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from ..core.errors import DataError
+from .pictures import is_picture
 from .readers import RawRow, RawTable, arrow_rows
 
 EXPECTED = (
-    "expected a path, the name of a corpus, a pandas DataFrame, a list of texts, a list of records "
-    "such as {'text': …, 'label': …}, or a Dataset of the datasets library"
+    "expected a path, the name of a corpus, a pandas DataFrame, a list of texts or pictures, a "
+    "list of records such as {'text': …, 'label': …}, or a Dataset of the datasets library"
 )
 
 
-def table_of(source: Any) -> tuple[RawTable, str]:
-    """The rows, counted from 1, and a name for what they came in."""
+def table_of(source: Any, pictures: Collection[str] = ()) -> tuple[RawTable, str]:
+    """The rows, counted from 1, and a name for what they came in; what stands in the columns of
+    pictures is left as it is."""
     if _is_of(source, "pandas", "DataFrame"):
-        return _frame(source), "dataframe"
+        return _frame(source, pictures), "dataframe"
     if _is_of(source, "datasets", "Dataset"):
         return _parts({None: source}), str(getattr(source.info, "dataset_name", "") or "dataset")
     if _is_of(source, "datasets", "DatasetDict"):
@@ -30,10 +32,12 @@ def table_of(source: Any) -> tuple[RawTable, str]:
         raise DataError(f"{EXPECTED}; got an empty {type(source).__name__}")
     if all(isinstance(item, str) for item in items):
         return _records({"text": text} for text in items), "texts"
+    if all(map(is_picture, items)):
+        return _records(({"picture": one} for one in items), {"picture"}), "pictures"
     if not all(isinstance(item, Mapping) for item in items):
         kinds = sorted({type(item).__name__ for item in items})
         raise DataError(f"{EXPECTED}; got a list of {' and '.join(kinds)}")
-    return _records(items), "records"
+    return _records(items, pictures), "records"
 
 
 def _is_of(source: Any, package: str, name: str) -> bool:
@@ -43,16 +47,17 @@ def _is_of(source: Any, package: str, name: str) -> bool:
     )
 
 
-def _frame(frame: Any) -> RawTable:
+def _frame(frame: Any, pictures: Collection[str]) -> RawTable:
     names = [str(name) for name in frame.columns]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise DataError(f"expected every column to have its own name; twice: {', '.join(twice)}")
-    return _records(dict(zip(names, row, strict=True)) for row in frame.itertuples(False, None))
+    rows = frame.itertuples(False, None)
+    return _records((dict(zip(names, row, strict=True)) for row in rows), pictures)
 
 
-def _records(records: Iterable[Mapping[Any, Any]]) -> RawTable:
+def _records(records: Iterable[Mapping[Any, Any]], pictures: Collection[str] = ()) -> RawTable:
     return RawTable.of(
-        RawRow(i, {str(k): _plain(v) for k, v in record.items()})
+        RawRow(i, {str(k): v if k in pictures else _plain(v) for k, v in record.items()})
         for i, record in enumerate(records, 1)
     )
 

@@ -6,7 +6,7 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -14,23 +14,28 @@ import numpy as np
 
 from ..core.errors import DataError
 from ..core.examples import Dataset, Example
+from ..core.images import Image
+from ..core.inputs import Text
 from ..core.plugins import nearest, parse_spec
 from .corpora import corpora
+from .corpus import Photographs
 from .documents import read_source
 from .format import write_rows
 from .formats import PLAIN, as_records, formats
 from .in_memory import table_of
-from .readers import Columns, RawRow, RawTable
+from .pictures import GRID, PictureReader, Size, resized
+from .readers import PICTURE_COLUMNS, Columns, RawRow, RawTable
 from .records import Fault, Records, read_records, write_records
-from .splits import PARTS, Splits, given_parts, leaks, normalised, sampled
+from .splits import PARTS, Splits, content, given_parts, leaked, sampled
 from .words import is_chinese
 
 SHOWN_FAULTS = 3
+SHOWN_SIZES = 10
 DEFAULT_COLUMNS = Columns()
 
-Source: TypeAlias = str | Path | Dataset | Iterable[Any]
-"""A file, a folder, a corpus, or what a program holds: texts, records, a pandas DataFrame, a
-Dataset of the datasets library."""
+Source: TypeAlias = str | Path | Dataset[Any] | Iterable[Any]
+"""A file, a folder, a corpus, or what a program holds: texts, pictures, records, a pandas
+DataFrame, a Dataset of the datasets library."""
 
 ColumnNames: TypeAlias = Columns | Mapping[str, str] | str
 """`Columns(text="review")`, `{"text": "review"}` or `"text=review"`."""
@@ -47,27 +52,44 @@ def load_data(
     seed: int = 0,
     layout: str = "auto",
     limit: int | None = None,
-) -> Dataset:
-    """Examples from a file, a folder, a corpus such as `made_reviews(n=500)`, a list of texts or of
-    records, a DataFrame, a dataset of the datasets library, or as they are; at most `limit`, drawn
-    by `seed` with the labels in proportion."""
-    found = _read(source, Columns.of(columns), labels, language, max_words, seed, layout)
+    size: str | int | None = None,
+    segments: str = GRID,
+    masks: str | Path | None = None,
+) -> Dataset[Any]:
+    """Examples from a file, a folder, a corpus such as `made_reviews(n=500)`, a list of texts, of
+    pictures or of records, a DataFrame, a dataset of the datasets library, or as they are; at most
+    `limit`, drawn by `seed` with the labels in proportion. Pictures are brought to a `size`, such
+    as 64 or "96x64", cut into `segments`, such as "slic(n=50)", and get the truth masks that lie in
+    the folder `masks` as the pictures do in theirs."""
+    reading = _Reading(
+        columns=Columns.of(columns),
+        labels=labels,
+        language=language,
+        max_words=max_words,
+        seed=seed,
+        layout=layout,
+        size=None if size is None or size == "" else Size.of(size),
+        segments=segments,
+        masks=Path(masks) if masks else None,
+    )
+    found = _read(source, reading)
     of_file = isinstance(source, str | Path)
     name = source if of_file else found.dataset.name
     where = "" if of_file else " (a line is a row, counted from 1)"
     all_of_them = f"veracity data validate {name}" if of_file else "veracity.data.validate(…)"
     errors = [fault for fault in found.faults if fault.severity == "error"]
     bad = len({fault.line for fault in errors})
+    what = "files" if errors and errors[0].file else "rows"
     if errors and not skip_bad:
         shown = "\n".join(f"  {fault}" for fault in errors[:SHOWN_FAULTS])
         raise DataError(
-            f"{name}: {bad} of {found.rows} rows are faulty{where}, first:"
+            f"{name}: {bad} of {found.rows} {what} are faulty{where}, first:"
             f"\n{shown}\nSee them all with: {all_of_them}\n"
             "or leave them out with --skip-bad (skip_bad=True)"
         )
     if not len(found.dataset):
         raise DataError(f"{name}: expected at least one usable row, got none")
-    left_out = [f"{bad} faulty rows are left out, first: {errors[0]}"] if errors else []
+    left_out = [f"{bad} faulty {what} are left out, first: {errors[0]}"] if errors else []
     if others := found.left_out:
         left_out.append(f"{len(others)} other rows are left out, first: {others[0]}")
     if left_out:
@@ -86,9 +108,23 @@ def validate(
     skip_bad: bool = False,
     seed: int = 0,
     layout: str = "auto",
-) -> tuple[Dataset | None, list[Fault]]:
+    size: str | int | None = None,
+    segments: str = GRID,
+    masks: str | Path | None = None,
+) -> tuple[Dataset[Any] | None, list[Fault]]:
     """Every fault with its line, and the dataset as `load_data` would give it, if it would."""
-    found = _read(source, Columns.of(columns), labels, language, max_words, seed, layout)
+    reading = _Reading(
+        columns=Columns.of(columns),
+        labels=labels,
+        language=language,
+        max_words=max_words,
+        seed=seed,
+        layout=layout,
+        size=None if size is None or size == "" else Size.of(size),
+        segments=segments,
+        masks=Path(masks) if masks else None,
+    )
+    found = _read(source, reading)
     faults = [*found.faults, *_leak_warnings(found), *_language_warnings(found)]
     blocked = not skip_bad and any(fault.severity == "error" for fault in faults)
     usable = len(found.dataset) > 0 and not blocked
@@ -148,86 +184,156 @@ def _content(example: Example, labels: tuple[str, ...]) -> dict[str, Any]:
     }
 
 
-def describe(dataset: Dataset) -> dict[str, Any]:
+def describe(dataset: Dataset[Any]) -> dict[str, Any]:
     """What a reader wants to know before trusting a dataset (definitions 7.2)."""
-    lengths = np.array([example.input.n_features for example in dataset] or [0])
-    texts = Counter(normalised(example.input.text) for example in dataset)
-    quantiles = np.quantile(lengths, (0.25, 0.5, 0.75, 0.95))
-    languages = ("zh" if is_chinese(example.input.text) else "other" for example in dataset)
+    inputs = [example.input for example in dataset]
+    of_texts = dataset.kind == Text.kind
+    contents = Counter(map(content, inputs))
+    about = {
+        "truths": {kind: _truth_facts(dataset, kind) for kind in dataset.truth_kinds},
+        "facts": _fact_counts(dataset),
+        f"duplicate_{'texts' if of_texts else 'pictures'}": contents.total() - len(contents),
+        "leaks": len(leaked(_given(dataset))),
+    }
+    if of_texts:
+        languages = ("zh" if is_chinese(one.text) else "other" for one in inputs)
+        about["languages"] = dict(Counter(languages))
     return {
         "name": dataset.name,
         "examples": len(dataset),
         "labels": list(dataset.labels),
         "balance": dataset.balance,
-        "words": {
-            "min": int(lengths.min()),
-            "mean": float(lengths.mean()),
-            "max": int(lengths.max()),
-            "quantiles": dict(zip(("25%", "50%", "75%", "95%"), quantiles.tolist(), strict=True)),
-        },
-        "truths": {kind: _truth_facts(dataset, kind) for kind in dataset.truth_kinds},
-        "facts": _fact_counts(dataset),
-        "duplicate_texts": sum(texts.values()) - len(texts),
-        "leaks": len(leaks(_given(dataset))),
-        "languages": dict(Counter(languages)),
+        **(_lengths(inputs) if of_texts else _sizes(inputs)),
+        **about,
         "pairs": sum(example.partner is not None for example in dataset),
         "fingerprint": dataset.fingerprint(),
     }
 
 
-def _read(
-    source: Source,
-    columns: Columns,
-    labels: Sequence[str] | None,
-    language: str,
-    max_words: int,
-    seed: int,
-    layout: str,
-) -> Records:
+def _lengths(inputs: Sequence[Text]) -> dict[str, Any]:
+    lengths = np.array([one.n_features for one in inputs] or [0])
+    quantiles = np.quantile(lengths, (0.25, 0.5, 0.75, 0.95))
+    words = {
+        "min": int(lengths.min()),
+        "mean": float(lengths.mean()),
+        "max": int(lengths.max()),
+        "quantiles": dict(zip(("25%", "50%", "75%", "95%"), quantiles.tolist(), strict=True)),
+    }
+    return {"words": words}
+
+
+def _sizes(inputs: Sequence[Image]) -> dict[str, Any]:
+    """Width and height of pictures, the most frequent first, and how they are cut."""
+    sizes = Counter(f"{width}×{height}" for height, width in (one.shape for one in inputs))
+    shown = dict(sizes.most_common(SHOWN_SIZES))
+    if others := len(sizes) - len(shown):
+        shown[f"{others} others"] = sizes.total() - sum(shown.values())
+    return {
+        "sizes": shown,
+        "segments": dict(Counter(one.segmentation for one in inputs)),
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Reading:
+    """How a source is read."""
+
+    columns: Columns
+    labels: Sequence[str] | None
+    language: str
+    max_words: int
+    seed: int
+    layout: str
+    size: Size | None
+    segments: str
+    masks: Path | None
+
+    def check_texts(self, where: str) -> None:
+        """Nobody is left to think that something was done to texts that is done to pictures."""
+        given = {"size": self.size, "masks": self.masks}
+        named = [name for name, value in given.items() if value is not None]
+        if named := named + ["segments"] * (self.segments != GRID):
+            options = " and ".join(f"--{name} ({name}=…)" for name in named)
+            raise DataError(
+                f"{where} holds texts, but {options} {'is' if len(named) == 1 else 'are'} for "
+                "pictures. Leave it out, or name the column of pictures: --columns picture=…"
+            )
+
+
+def _read(source: Source, reading: _Reading) -> Records:
+    columns, labels, folder = reading.columns, reading.labels, Path()
     if isinstance(source, str | Path) and Path(source).exists():
         path = Path(source)
-        table, where = read_source(path), str(path)
+        table, where = read_source(path, reading.masks), str(path)
+        folder = path if path.is_dir() else path.parent
         name = re.sub(r"\.gz$", "", path.resolve().name, flags=re.IGNORECASE).rsplit(".", 1)[0]
     elif isinstance(source, str | Path | Dataset):
-        dataset = source if isinstance(source, Dataset) else _corpus(str(source), seed)
+        dataset = source if isinstance(source, Dataset) else _corpus(str(source), reading)
         if labels is not None and tuple(labels) != dataset.labels:
             raise DataError(
                 f"{dataset.name} has the labels {', '.join(dataset.labels)}; got "
                 f"{', '.join(labels)}: leave labels out, they are for files"
             )
-        return Records(dataset, {}, ())
+        return Records(_as_asked(dataset, reading), {}, ())
     else:
-        table, name = table_of(source)
+        table, name = table_of(source, {columns.picture, columns.mask, *PICTURE_COLUMNS})
         where = f"the {name}"
-        if name == "texts":
-            columns = _of_texts(columns, labels)
+        if name in ("texts", "pictures"):
+            columns = _alone(columns, labels, name)
     if not table.rows:
         raise DataError(f"{where} holds no rows: expected at least one")
-    if columns == DEFAULT_COLUMNS:
-        table = as_records(table, layout, where)
-    elif layout not in PLAIN:
+    pictures: PictureReader | None = None
+    if (named := columns.of_pictures(table.columns)) is not None:
+        columns = named
+        pictures = PictureReader(folder, reading.size, reading.segments)
+        if reading.layout not in PLAIN:
+            raise DataError(f"{where} holds pictures: expected --layout (layout=…) with texts only")
+    else:
+        reading.check_texts(where)
+        if columns == DEFAULT_COLUMNS:
+            table = as_records(table, reading.layout, where)
+    if columns != DEFAULT_COLUMNS and reading.layout not in PLAIN:
         raise DataError(
-            f"{where}: expected --columns or --layout, not both: {layout} names its columns"
+            f"{where}: expected --columns or --layout, not both: {reading.layout} names its columns"
         )
     if table.columns or not all(row.fault for row in table.rows):
-        columns.check(table.columns, where)
+        columns.check(table.columns, where, pictures=pictures is not None)
     return read_records(
-        table, columns, name=name, labels=labels, language=language, max_words=max_words
+        table,
+        columns,
+        name=name,
+        labels=labels,
+        language=reading.language,
+        max_words=reading.max_words,
+        pictures=pictures,
     )
 
 
-def _of_texts(columns: Columns, labels: Sequence[str] | None) -> Columns:
+def _as_asked(dataset: Dataset[Any], reading: _Reading) -> Dataset[Any]:
+    """Examples that are there already, their pictures as they are asked for."""
+    if dataset.kind != Image.kind:
+        reading.check_texts(dataset.name)
+        return dataset
+    if reading.masks is not None:
+        raise DataError(
+            f"{dataset.name}: expected --masks (masks=…) with a folder of pictures only"
+        )
+    return resized(dataset, reading.size, reading.segments)
+
+
+def _alone(columns: Columns, labels: Sequence[str] | None, what: str) -> Columns:
     """Texts alone are unlabelled; names of labels beside them are most likely meant as labels."""
     if labels is not None:
+        one = what.removesuffix("s")
         raise DataError(
-            "expected labels with records only: they are names in the order of numbers, and texts "
-            "have no number. To give each text its label, give records such as "
-            "{'text': …, 'label': …}"
+            "expected labels with records only: they are names in the order of numbers, and "
+            f"{what} have no number. To give each {one} its label, give records such as "
+            f"{{'{one}': …, 'label': …}}"
         )
     return replace(columns, label="")
 
 
-def _corpus(spec: str, seed: int) -> Dataset:
+def _corpus(spec: str, reading: _Reading) -> Dataset[Any]:
     if not re.fullmatch(r"\s*\w+\s*(\(.*\))?\s*", spec, flags=re.DOTALL):
         raise DataError(f"there is no file {spec!r}: expected a path or the name of a corpus")
     name, values = parse_spec(spec)
@@ -237,8 +343,10 @@ def _corpus(spec: str, seed: int) -> Dataset:
         )
     corpus: Any = corpora.make(spec)
     if hasattr(corpus, "seed") and "seed" not in values:
-        corpus = replace(corpus, seed=seed)
-    dataset: Dataset = corpus.load()
+        corpus = replace(corpus, seed=reading.seed)
+    if reading.size is not None and isinstance(corpus, Photographs) and "size" not in values:
+        corpus = replace(corpus, size=str(reading.size))  # not first all of them as they are
+    dataset: Dataset[Any] = corpus.load()
     return dataset
 
 
@@ -248,18 +356,19 @@ def _given(dataset: Dataset) -> Splits:
 
 
 def _leak_warnings(found: Records) -> Iterator[Fault]:
-    """A text in two parts of a dataset that is split already; each of its lines is named."""
-    leaked = set(map(normalised, leaks(_given(found.dataset))))
+    """An input in two parts of a dataset that is split already; each of its lines is named."""
+    several = leaked(_given(found.dataset))
     for example in found.dataset:
-        if normalised(example.input.text) in leaked:
-            message = f"the text of {example.id!r} stands in more than one split"
-            yield Fault(found.lines.get(example.id, 0), message, "warning")
+        if content(example.input) in several:
+            what = example.input.nouns.one
+            message = f"the {what} of {example.id!r} stands in more than one split"
+            yield found.fault(example.id, message)
 
 
 def _language_warnings(found: Records) -> Iterator[Fault]:
     """Texts of two languages in one file, told once: where the fewer begin. Twins are told apart
     from their originals already."""
-    alone = [e for e in found.dataset if e.partner is None]
+    alone = [e for e in found.dataset if e.partner is None and isinstance(e.input, Text)]
     chinese = [e for e in alone if is_chinese(e.input.text)]
     others = [e for e in alone if not is_chinese(e.input.text)]
     if not chinese or not others:
@@ -269,10 +378,10 @@ def _language_warnings(found: Records) -> Iterator[Fault]:
         f"two languages in one file: {len(chinese)} texts hold Chinese, {len(others)} do not; the "
         "fewer begin here. Words are told apart text by text, unless --language says how"
     )
-    yield Fault(found.lines.get(fewer[0].id, 0), message, "warning")
+    yield found.fault(fewer[0].id, message)
 
 
-def _truth_facts(dataset: Dataset, kind: str) -> dict[str, float]:
+def _truth_facts(dataset: Dataset[Any], kind: str) -> dict[str, float]:
     """How much one kind of truth marks; shares are averaged over sets, as in definitions 7.2."""
     carriers = [example.truths[kind] for example in dataset if kind in example.truths]
     shares = [float(mask.mean()) for masks in carriers for mask in masks]

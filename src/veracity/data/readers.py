@@ -21,6 +21,10 @@ from ..core.limits import BYTES, LINE, VALUES
 from ..core.plugins import nearest
 
 FORMATS = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", ".parquet")
+PICTURE_COLUMNS = ("picture", "image")
+"""How a column of pictures is called where nobody says how: by us, and by the datasets library."""
+SAVED = ("dataset_dict.json", "state.json")
+"""By these, folders of the datasets library are known."""
 DELIMITERS = {",": ".csv", "\t": ".tsv", ";": "", "|": ""}
 """What may stand between the fields of a table, and where it does if the header does not tell."""
 SNIFFED = 200_000
@@ -48,6 +52,8 @@ class Columns:
     scores: str = "scores"
     facts: str = "facts"
     labels: str = "labels"
+    picture: str = "picture"
+    mask: str = "mask"
 
     @classmethod
     def parse(cls, text: str) -> Columns:
@@ -79,21 +85,34 @@ class Columns:
             raise DataError("; ".join(wrong))
         return cls(**given)
 
-    def check(self, seen: tuple[str, ...], where: str) -> None:
-        """Text (or tokens), label and every column that was asked for must be there; a label column
-        without a name says that there is none."""
+    def of_pictures(self, seen: tuple[str, ...]) -> Columns | None:
+        """The names for a table of pictures, if it is one: as it is told, or where there are no
+        texts and a column is called so, or as the datasets library calls it."""
+        usual = Columns()
+        if self.picture not in ("", usual.picture):
+            return self
+        if self.text != usual.text or {self.text, self.tokens} & set(seen) or not self.picture:
+            return None
+        found = next((name for name in PICTURE_COLUMNS if name in seen), None)
+        return None if found is None else dataclasses.replace(self, picture=found)
+
+    def check(self, seen: tuple[str, ...], where: str, *, pictures: bool = False) -> None:
+        """Text (or tokens) or picture, label and every column that was asked for must be there; a
+        label column without a name says that there is none."""
         given = {
             f.name: getattr(self, f.name)
             for f in dataclasses.fields(self)
             if getattr(self, f.name) != f.default and getattr(self, f.name)
         }
-        needed = {} if self.tokens in seen else {"text": self.text}
+        needed = {} if self.tokens in seen or pictures else {"text": self.text}
+        needed |= {"picture": self.picture} if pictures else {}
         needed |= {"label": self.label, **given} if self.label else given
         missing = {f: column for f, column in needed.items() if column not in seen}
         if not missing:
             return
         wanted = " and ".join(f"a column {column!r} for the {f}" for f, column in missing.items())
-        none = ", or say label= if nobody labelled the texts" if "label" in missing else ""
+        what = "pictures" if pictures else "texts"
+        none = f", or say label= if nobody labelled the {what}" if "label" in missing else ""
         hints = " ".join(
             hint if len(missing) == 1 else f"{column!r}: {hint}"
             for column in missing.values()
@@ -116,6 +135,8 @@ class RawRow:
     fault: str = ""
     severity: Literal["error", "warning"] = "error"
     """A row with a warning is left out as well, but stops nobody."""
+    file: str = ""
+    """The file that the row is, where each is one."""
 
 
 @dataclass(frozen=True)
@@ -401,8 +422,9 @@ def _folder(path: Path) -> RawTable:
         names = [""]
     else:
         raise DataError(
-            f"{path} is a folder without dataset_dict.json or state.json: expected a file, or a "
-            "folder written by datasets' save_to_disk"
+            f"{path} is a folder without dataset_dict.json or state.json: expected a file, a "
+            "folder written by datasets' save_to_disk, or one with a subfolder of pictures "
+            "(PNG, JPEG, WebP) for each label"
         )
     columns: dict[str, None] = {}
     rows: list[RawRow] = []

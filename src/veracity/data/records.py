@@ -7,7 +7,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from ..core.errors import DataError
 from ..core.examples import UNLABELLED, Dataset, Example
+from ..core.images import Image
 from ..core.inputs import BoolArray, Text
 from .fields import (
     FACTS,
@@ -31,6 +32,7 @@ from .fields import (
     unwritable,
 )
 from .format import write_rows
+from .pictures import PictureReader
 from .readers import Columns, RawTable
 from .words import is_chinese, text_of_tokens
 
@@ -44,21 +46,35 @@ class Fault:
     line: int
     message: str
     severity: Literal["error", "warning"] = "error"
+    file: str = ""
+    """The file that the row is, where each is one."""
+
+    @property
+    def place(self) -> str:
+        """Where people look for it."""
+        return self.file or f"line {self.line}"
 
     def __str__(self) -> str:
-        return f"line {self.line}: {self.message}"
+        return f"{self.place}: {self.message}"
 
 
 @dataclass(frozen=True)
 class Records:
     """The usable examples, the lines they came from, and all faults in the order of lines."""
 
-    dataset: Dataset
+    dataset: Dataset[Any]
     lines: Mapping[str, int]
     faults: tuple[Fault, ...]
     rows: int = 0
     left_out: tuple[Fault, ...] = ()
     """Rows that are missing for no error of their own, and why."""
+    files: Mapping[int, str] = field(default_factory=dict)
+    """The files that lines stand for, where each is one."""
+
+    def fault(self, name: str, message: str) -> Fault:
+        """A warning where an example stands."""
+        line = self.lines.get(name, 0)
+        return Fault(line, message, "warning", self.files.get(line, ""))
 
 
 @dataclass(frozen=True)
@@ -66,13 +82,14 @@ class _Draft:
     """A sound row whose label has no number and whose twin no name yet."""
 
     line: int
-    example: Example
+    example: Example[Any]
     label: str
     rel_ids: tuple[str, ...]
 
     @property
-    def text(self) -> str:
-        return self.example.input.text
+    def input(self) -> Text | Image:
+        found: Text | Image = self.example.input
+        return found
 
 
 def read_records(
@@ -83,8 +100,10 @@ def read_records(
     labels: Sequence[str] | None = None,
     language: str = "auto",
     max_words: int = 5000,
+    pictures: PictureReader | None = None,
 ) -> Records:
-    """Every sound row as an example, every unsound one as a fault."""
+    """Every sound row as an example, every unsound one as a fault; of pictures, where it is told
+    how these are read."""
     names, indexed = _label_names(table, columns, labels)
     drafts: list[_Draft] = []
     faults: list[Fault] = []
@@ -105,11 +124,12 @@ def read_records(
         else:
             if not columns.label:
                 values["label"] = UNLABELLED
-            draft = _draft(row.line, values, names, indexed, language, max_words, wrong)
+            draft = _draft(row.line, values, names, indexed, language, max_words, pictures, wrong)
             faults += [Fault(row.line, message) for message in wrong]
             if draft is not None:
                 drafts.append(draft)
-                if values["text"] and values["tokens"] and values["text"] != draft.text:
+                read = draft.input.text if isinstance(draft.input, Text) else ""
+                if values["text"] and values["tokens"] and values["text"] != read and read:
                     message = "the text does not hold the tokens in this order: the tokens are read"
                     faults.append(Fault(row.line, message, "warning"))
         if (row.fault or wrong) and values["sample_type"] != "adv":
@@ -125,8 +145,8 @@ def read_records(
         # told once: patterns make many such twins
         lines = ", ".join(map(str, unmarked[:10])) + (", …" if len(unmarked) > 10 else "")
         message = (
-            f"no word is marked on {len(unmarked)} rows (lines {lines}): what tests against "
-            "rationales leaves them out"
+            f"no {'word' if pictures is None else 'pixel'} is marked on {len(unmarked)} rows "
+            f"(lines {lines}): what tests against rationales leaves them out"
         )
         faults.append(Fault(unmarked[0], message, "warning"))
     bad = {fault.line for fault in faults if fault.severity == "error"}
@@ -135,13 +155,19 @@ def read_records(
     orphans = _orphans(sound, set(first_line), claimed)
     left_out += [Fault(line, "its original is faulty", "warning") for line in sorted(orphans)]
     sound = [draft for draft in sound if draft.line not in orphans]
+    files = {row.line: row.file for row in table.rows}
     return Records(
         Dataset(name, label_names, _examples(sound, label_names), own),
         {draft.example.id: draft.line for draft in sound},
-        tuple(sorted(faults, key=lambda fault: fault.line)),
+        tuple(_placed(fault, files) for fault in sorted(faults, key=lambda fault: fault.line)),
         len(table.rows),
-        tuple(left_out),
+        tuple(_placed(fault, files) for fault in left_out),
+        files,
     )
+
+
+def _placed(fault: Fault, files: Mapping[int, str]) -> Fault:
+    return replace(fault, file=files.get(fault.line, ""))
 
 
 def _new_id(value: Any, line: int, number: int, first_line: dict[str, int]) -> str:
@@ -191,10 +217,11 @@ def _draft(
     indexed: bool,
     language: str,
     max_words: int,
+    pictures: PictureReader | None,
     wrong: list[str],
 ) -> _Draft | None:
     """The row, if nothing is wrong with it; all that is, is noted."""
-    text: Text | None = None
+    found: Text | Image | None = None
     marked: tuple[BoolArray, ...] | None = None
     truths: dict[str, tuple[BoolArray, ...]] = {}
     partner, label = "", ""
@@ -202,12 +229,17 @@ def _draft(
     broken = ((field, unwritable(value)) for field, value in values.items())
     wrong += [f"{field} holds {what}; remove it" for field, what in broken if what]
     with noted(wrong):
-        text = text_field(values["text"], values["tokens"], language, max_words)
-    if text is not None:
+        if pictures is not None:
+            found, mask = pictures.picture(values["picture"], values["mask"])
+            marked = None if mask is None else (mask,)
+        else:
+            found = text_field(values["text"], values["tokens"], language, max_words)
+    if found is not None:
+        if isinstance(found, Text):
+            with noted(wrong):
+                marked = rationales_field(values, found)
         with noted(wrong):
-            marked = rationales_field(values, text)
-        with noted(wrong):
-            truths = truths_field(values["truths"], text.n_features)
+            truths = truths_field(values["truths"], found.n_features)
     if marked and "rationale" in truths:
         wrong.append("expected the rationales in one place, got them in truths as well")
     facts = facts_field(values, None if marked is None else len(marked), wrong)
@@ -225,11 +257,11 @@ def _draft(
         wrong.append(f"expected {field} on adv rows only, got it on an original (ori)")
     if values["id"] in (partner, *rel_ids):
         wrong.append("expected a pair to be two rows, but this one is its own twin")
-    if wrong or text is None:
+    if wrong or found is None:
         return None
     sets = {"rationale": marked, **truths} if marked else truths
     return _Draft(
-        line, Example(values["id"], text, 0, sets, partner or None, facts), label, rel_ids
+        line, Example(values["id"], found, 0, sets, partner or None, facts), label, rel_ids
     )
 
 
@@ -282,13 +314,15 @@ def _pair_faults(drafts: Sequence[_Draft], ids: set[str], claimed: set[str]) -> 
 
 
 def _twin_faults(twin: _Draft, original: _Draft, itself_twin: bool) -> Iterator[Fault]:
-    texts = [draft.text for draft in (twin, original)]
-    if texts[0] == texts[1]:
-        yield Fault(twin.line, f"the same text as its original on line {original.line}")
+    inputs = [draft.input for draft in (twin, original)]
+    texts = [one.text for one in inputs if isinstance(one, Text)]
+    if texts[0] == texts[1] if texts else inputs[0] == inputs[1]:
+        what = inputs[0].nouns.one
+        yield Fault(twin.line, f"the same {what} as its original on line {original.line}")
     if original.example.facts.get("sample_type") == "adv" or itself_twin:
         message = f"expected an original, but that on line {original.line} is adv, a twin"
         yield Fault(twin.line, message)
-    if is_chinese(texts[0]) != is_chinese(texts[1]):
+    if texts and is_chinese(texts[0]) != is_chinese(texts[1]):
         message = f"in another language than its original on line {original.line}"
         yield Fault(twin.line, message, "warning")
     kind = twin.example.facts.get("adv_type")
@@ -336,6 +370,11 @@ def twins_of(dataset: Dataset) -> dict[str, list[str]]:
 
 def write_records(dataset: Dataset, path: str | Path) -> None:
     """A dataset as JSON lines that read back as the same dataset; all of it or nothing."""
+    if dataset.kind != Text.kind:
+        raise DataError(
+            f"{dataset.name} holds pictures: expected texts, since lines of JSON hold no others. "
+            "Keep pictures in folders called as their labels"
+        )
     ids = Counter(example.id for example in dataset)
     if any(count > 1 for count in ids.values()):
         raise DataError(f"expected unique ids, got {ids.most_common(1)[0][0]!r} more than once")

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..core.errors import DataError
 from ..core.examples import Dataset
+from ..core.inputs import Input, Text
 
 PARTS = ("train", "validation", "test")
 NAMES = {"training": "train", "valid": "validation", "val": "validation", "dev": "validation"}
@@ -32,6 +33,11 @@ class Splits:
 def normalised(text: str) -> str:
     """A text without what does not make it another text: case and white space."""
     return " ".join(text.casefold().split())
+
+
+def content(one: Input) -> str:
+    """What two inputs share that may not stand in two parts."""
+    return normalised(one.text) if isinstance(one, Text) else one.key
 
 
 def split(dataset: Dataset, *, shares: Sequence[float] = (0.8, 0.1, 0.1), seed: int = 0) -> Splits:
@@ -108,13 +114,18 @@ def _own_places(dataset: Dataset) -> list[int]:
 
 
 def leaks(splits: Splits) -> list[str]:
-    """Texts that stand in more than one part."""
-    parts = [
-        {normalised(example.input.text): example.input.text for example in part}
+    """Inputs that stand in more than one part, as messages call them."""
+    return [str(one) for one in leaked(splits).values()]
+
+
+def leaked(splits: Splits) -> dict[str, Input]:
+    """Inputs that stand in more than one part, by what they share."""
+    parts: list[dict[str, Input]] = [
+        {content(example.input): example.input for example in part}
         for part in (splits.train, splits.validation, splits.test)
     ]
     later = {**parts[2], **parts[1], **parts[0]}
-    return [text for key, text in later.items() if sum(key in part for part in parts) > 1]
+    return {key: one for key, one in later.items() if sum(key in part for part in parts) > 1}
 
 
 def _dealt(
@@ -159,7 +170,7 @@ def _inseparable(dataset: Dataset, members: list[int], *, by_text: bool = True) 
         twin = example.partner if example.partner is not None else example.id
         keys = [("id", example.id), ("id", twin)]
         if by_text:
-            keys.append(("text", normalised(example.input.text)))
+            keys.append(("text", content(example.input)))
         for key in keys:
             parent[root(i)] = root(first.setdefault(key, i))
     groups: dict[int, list[int]] = defaultdict(list)
