@@ -65,9 +65,15 @@ def build_report(run: Run, conclusions: Conclusions | None = None) -> str:
 def _render(page: _Page) -> str:
     return rendered(
         "report.html",
-        styles=("report.css", "charts.css", *(("pictures.css",) if page.pictured is not None else ())),
+        styles=(
+            "report.css",
+            "charts.css",
+            *(("pictures.css",) if page.pictured is not None else ()),
+        ),
         nouns=page.run.nouns,
-        shown_as=("picture", "Pictures") if page.pictured is not None else ("sentence", "Sentences"),
+        shown_as=("picture", "Pictures")
+        if page.pictured is not None
+        else ("sentence", "Sentences"),
         pictures=page.pictured is not None,
         filters={"reason": _reason, "sure": _sure},
         page=page,

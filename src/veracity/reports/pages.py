@@ -15,8 +15,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from .. import __version__
-from ..core.inputs import Nouns, Text
 from ..core.files import check_new, written_whole
+from ..core.inputs import Nouns, Text
 from ..results.run import Run, slug
 from . import showing
 from .agreement import AGREE, DISAGREE
@@ -69,8 +69,9 @@ def rendered(
     )
     templates = environment()
     templates.filters |= filters or {}
+    images = "img-src data:; " if pictures else ""
     policy = (
-        f"default-src 'none'; {'img-src data:; ' if pictures else ''}script-src '{_digest(js)}'; style-src '{_digest(css)}'; "
+        f"default-src 'none'; {images}script-src '{_digest(js)}'; style-src '{_digest(css)}'; "
         "base-uri 'none'; form-action 'none'"
     )
     return templates.get_template(template).render(

@@ -28,7 +28,7 @@ QUALITY = 55
 """Of pictures as WebP or JPEG, of 100."""
 
 FULL = 0.99
-"""From this quantile of strengths on a map has its full colour: of pixels a few always stand out."""
+"""From this quantile of strengths on, a map has its full colour: a few pixels always stand out."""
 
 OPAQUE = 0.8
 """How much full colour hides of the picture below."""

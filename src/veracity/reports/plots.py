@@ -69,7 +69,10 @@ def panel(standing: Standing, baselines: Collection[str] = ()) -> Panel:
     entries = standing.entries
     values = [v for e in entries for v in (e.low, e.mean, e.high) if math.isfinite(v)]
     x = Axis.around(values, LEFT, RIGHT)
-    dots = tuple(_dot(e, TOP + ROW * (i + 0.5), x, baselines) for i, e in enumerate(entries))
+    dots = tuple(
+        _dot(e, TOP + ROW * (i + 0.5), x, baselines, against_chance(e, standing.nouns))
+        for i, e in enumerate(entries)
+    )
     chance = next((e for e in entries if e.method in baselines and not math.isnan(e.mean)), None)
     floor = TOP + ROW * len(entries)
     return Panel(
@@ -83,12 +86,12 @@ def panel(standing: Standing, baselines: Collection[str] = ()) -> Panel:
     )
 
 
-def _dot(entry: Entry, y: float, x: Axis, baselines: Collection[str]) -> Dot:
+def _dot(entry: Entry, y: float, x: Axis, baselines: Collection[str], beside: str) -> Dot:
     said = f"{entry.method}: {number(entry.mean)}"
     if math.isfinite(entry.low):
         said += f" ({number(entry.low)} to {number(entry.high)})"
-    if against_chance(entry):
-        said += f", {against_chance(entry)}"
+    if beside:
+        said += f", {beside}"
     shown = math.isfinite(entry.mean)
     return Dot(
         method=entry.method,

@@ -147,10 +147,10 @@ class Run:
         finished = (self.folder / SUMMARIES).exists()
         if plan and old and finished and plan.budget < old.budget:
             raise RunError(
-                f"{self.folder} holds a finished run on {old.texts:,} texts with a budget of "
-                f"{old.budget:,} questions; one of {plan.budget:,} holds less "
-                f"({plan.texts:,} texts). Leave the budget as it was, or choose another folder; "
-                "nothing was changed"
+                f"{self.folder} holds a finished run on {old.texts:,} {self.nouns.many} with a "
+                f"budget of {old.budget:,} questions; one of {plan.budget:,} holds less "
+                f"({plan.texts:,} {self.nouns.many}). Leave the budget as it was, or choose "
+                "another folder; nothing was changed"
             )
 
     def _clear(self) -> None:
@@ -381,8 +381,8 @@ class Run:
         place, families = self._axes[model]
         if not {*place} >= {example for found in rows.values() for example in found}:
             raise RunError(
-                f"{self.folder} holds scores of texts that {model} did not answer. Give the audit "
-                "command again"
+                f"{self.folder} holds scores of {self.nouns.many} that {model} did not answer. "
+                "Give the audit command again"
             )
         by_name: defaultdict[str, defaultdict[str, FloatArray]] = defaultdict(
             lambda: defaultdict(lambda: np.full(len(place), np.nan))
@@ -480,6 +480,6 @@ def remarks(run: Run) -> list[str]:
     if run.config.plan:
         found.append(f"Chosen: {run.config.plan.sentence}.")
     if run.partial is not None:
-        of = f"{run.partial.texts:,} of {run.partial.of:,} texts"
+        of = f"{run.partial.texts:,} of {run.partial.of:,} {run.nouns.many}"
         found.append(f"Partial: all of this is told by {of}. {run.partial.why}.")
     return found
