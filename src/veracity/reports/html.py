@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from ..core.changes import PLANTED
 from ..core.images import Image
 from ..results.conclusions import Conclusions, conclude
 from ..results.config import MetricInfo
@@ -133,6 +134,42 @@ class _Page:
 
     def panels(self, model: str) -> list[plots.Panel]:
         return [plots.panel(s, self.run.config.baselines) for s in leading(self.of(model))]
+
+    @cached_property
+    def class_panels(self) -> dict[str, list[plots.ClassPanel]]:
+        """By model, a panel per method: weight on the planted region against its size, by class;
+        of pictures only, whose regions differ in size."""
+        metrics = [
+            name
+            for name, about in self.run.config.metrics.items()
+            if name.partition("(")[0] == "attribution_mass" and about.settings["truth"] == PLANTED
+        ]
+        if self.pictured is None or not metrics:
+            return {}
+        found = {model: self._class_panels(model, metrics[0]) for model in self.run.models}
+        return {model: panels for model, panels in found.items() if panels}
+
+    def _class_panels(self, model: str, metric: str) -> list[plots.ClassPanel]:
+        columns, gold = self.run.columns(metric, model), self.run.gold()
+        if not {"mass", "share"} <= set(columns):
+            return []
+        mass, share = columns["mass"], columns["share"]
+        rows: dict[str, dict[str, list[tuple[float, float]]]] = {}
+        for method in mass.methods:
+            masses, shares = mass.of(method), share.of(method)
+            for name in masses:
+                label = self.run.labels[gold[name]]
+                rows.setdefault(method, {}).setdefault(label, []).append(
+                    (shares[name], masses[name])
+                )
+        most = max((s for one in rows.values() for r in one.values() for s, _ in r), default=0.1)
+        return [
+            plots.class_panel(
+                method, {x: rows[method][x] for x in self.run.labels if x in rows[method]}, most
+            )
+            for method in self.methods
+            if method in rows
+        ]
 
     @cached_property
     def curves(self) -> dict[str, list[charts.Chart]]:

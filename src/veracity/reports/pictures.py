@@ -121,7 +121,7 @@ class Overlay:
 # ---- pictures ---------------------------------------------------------------------------------
 
 
-def shown_picture(example: Example[Image], side: int = SIDE) -> ShownPicture:
+def shown_picture(example: Example[Any], side: int = SIDE) -> ShownPicture:
     """The picture, and an outline of every region that is known to matter or to mislead."""
     from PIL import Image as Pictures
 
@@ -320,7 +320,7 @@ def region_name(kind: str) -> str:
 # ---- one picture as a file --------------------------------------------------------------------
 
 
-def painted(found: Attribution[Image], regions: Mapping[str, BoolArray] | None = None) -> Any:
+def painted(found: Attribution[Image]) -> Any:
     """One of Pillow's pictures: the picture beside itself with the map laid over it, both at least
     so large that a person sees something."""
     from PIL import Image as Pictures
@@ -341,7 +341,7 @@ def painted(found: Attribution[Image], regions: Mapping[str, BoolArray] | None =
     return both
 
 
-def picture_sequence(content: Sequence[Any]) -> Any:
+def picture_column(content: Sequence[Any]) -> Any:
     """Pictures one below the other, as one."""
     from PIL import Image as Pictures
 

@@ -236,8 +236,8 @@ class Health:
         if self.unsteady:
             found.append(
                 f"asked twice about the same {self.nouns.many}, the model answers otherwise (by up "
-                f"to {self.restless:.2g}): what methods find may be its own noise. Make it answer the "
-                "same each time"
+                f"to {self.restless:.2g}): what methods find may be its own noise. Make it answer "
+                "the same each time"
             )
         if self.caution:
             found.append(self.caution)
