@@ -113,7 +113,11 @@ def plugin_section(cls: Any) -> str:
     quantities = getattr(cls, "quantities", {})
     if isinstance(quantities, Mapping) and quantities:
         rows = [
-            (f"`{name}`", q.about + (" **(headline)**" if q.headline else ""), q.better or "")
+            (
+                f"`{name}`",
+                q.of_kind("text").about + (" **(headline)**" if q.headline else ""),
+                q.better or "",
+            )
             for name, q in quantities.items()
         ]
         parts.append(table(("quantity", "what it says", "better"), rows))
@@ -144,7 +148,7 @@ def facts(cls: Any) -> Iterator[str]:
     elif issubclass(cls, Metric):
         speaks = "the model, not of methods" if cls.of_model else _default(cls).quality
         named = "" if cls.usual else " Takes long: run only where it is named."
-        yield f"To {cls.purpose}. Speaks of {speaks}.{named}"
+        yield f"To {cls.purpose_of('text')}. Speaks of {speaks}.{named}"
     elif issubclass(cls, Architecture):
         unlike = _unlike(cls.training)
         yield f"Trained as told by default: {unlike}." if unlike else ""

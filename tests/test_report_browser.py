@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from conftest import words
+from made_pictures import made_picture_run
 from made_run import ATTACK, BREAKOUT, GIVES_NGRAMS, QUALITY, made_run
 from veracity.core.examples import Dataset, Example
 from veracity.core.truths import WordSets
@@ -504,3 +505,28 @@ def test_sets_of_words_fit_a_phone(browser: Browser, wordy: Path) -> None:
     page.locator("details").evaluate_all("all => all.forEach((d) => { d.open = true; })")
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     page.context.close()
+
+
+def test_pictures_are_switched_by_keyboard_and_seen_without_script(
+    browser: Browser, tmp_path: Path
+) -> None:
+    path = write_report(made_picture_run(tmp_path / "run"))
+    page = opened(browser, path, width=360, scheme="dark")
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    assert page.locator(".card").count() == 10
+    photo, layer = page.locator(".with-map .photo").first, page.locator(".with-map .map").first
+    shown = "(node) => getComputedStyle(node).visibility"
+    assert [photo.evaluate(shown), layer.evaluate(shown)] == ["visible", "visible"]
+    page.locator("#view-overlay").focus()
+    page.keyboard.press("ArrowRight")
+    assert [photo.evaluate(shown), layer.evaluate(shown)] == ["hidden", "visible"]
+    page.keyboard.press("ArrowRight")
+    assert [photo.evaluate(shown), layer.evaluate(shown)] == ["visible", "hidden"]
+    assert page.evaluate(LOW_CONTRAST) == []
+    page.context.close()
+    context = browser.new_context(java_script_enabled=False)
+    plain = context.new_page()
+    plain.goto(path.as_uri())
+    assert plain.locator(".card").count() == 12
+    assert plain.locator(".with-map .map").first.is_visible()
+    context.close()

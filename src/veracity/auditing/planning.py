@@ -10,6 +10,7 @@ from typing import Any
 from ..core.errors import BudgetSpent
 from ..core.examples import Dataset
 from ..core.explainers import Explainer
+from ..core.inputs import Nouns, input_kind
 from ..core.metrics import Metric
 from ..engine.surrogates import USUAL_QUESTIONS
 from .jobs import PART, drawn_again, drawn_families, part_of
@@ -63,15 +64,16 @@ class AuditPlan:
         sampling = [e.plugin_name() for e in self.explainers if e.question_settings]
         if self.questions is not None and sampling:
             names = " and ".join(dict.fromkeys(sampling))
-            chosen.append(f"{self.questions:,} questions a text for {names}")
+            chosen.append(f"{self.questions:,} questions a {_nouns(self.data).one} for {names}")
         left_out = f"; left out: {', '.join(self.dropped)}" if self.dropped else ""
         return _holds(f"{', '.join(chosen)}{left_out}", self.total, self.budget)
 
     def lines(self) -> list[str]:
         """The items as a table, then what they come to."""
         width = max(len(item.what) for item in self.items)
+        many = _nouns(self.data).many
         rows = [
-            f"  {item.kind:<12} {item.what:<{width}} {item.texts:>7,} texts "
+            f"  {item.kind:<12} {item.what:<{width}} {item.texts:>7,} {many} "
             + ("      not known" if item.questions is None else f"{item.questions:>15,}")
             for item in self.items
         ]
@@ -100,7 +102,12 @@ class AuditPlan:
 
 
 def _texts(chosen: Dataset, of: int) -> str:
-    return f"{of:,} texts" if len(chosen) == of else f"{len(chosen):,} of {of:,} texts"
+    counted = f"{of:,}" if len(chosen) == of else f"{len(chosen):,} of {of:,}"
+    return f"{counted} {_nouns(chosen).many}"
+
+
+def _nouns(data: Dataset) -> Nouns:
+    return input_kind(data.kind).nouns
 
 
 def _holds(what: str, total: int, budget: int | None) -> str:
@@ -124,7 +131,7 @@ def plan_questions(
     part = part_of(data, PART, seed=seed)
     some = Counter(e.input.n_units for e in data if e.id in part)
     tests = [m for m in metrics if not m.of_model]
-    items = [PlanItem("each text once", "answers", len(data), len(data))]
+    items = [PlanItem(f"each {_nouns(data).one} once", "answers", len(data), len(data))]
     items += [
         PlanItem(m.spec, "test", len(data), _sum(m, lengths))
         for m in metrics
@@ -194,11 +201,12 @@ def plan_within_budget(
     plan = plan_questions(some, methods, tests, second_draw=False, seed=seed)
     least = min(len(data), LEAST_TEXTS)
     if len(some) < least:
+        many = _nouns(data).many
         few = data.select([i for group in _in_proportion(data, seed) for i in group][:least])
         needed = plan_questions(few, methods, tests, second_draw=False, seed=seed).total
         raise BudgetSpent(
-            f"a budget of {budget:,} questions holds {len(some)} texts, too few to say anything; "
-            f"{least} texts need up to {needed:,}, all {len(data):,} {whole.total:,}. Raise "
+            f"a budget of {budget:,} questions holds {len(some)} {many}, too few to say anything; "
+            f"{least} {many} need up to {needed:,}, all {len(data):,} {whole.total:,}. Raise "
             "--budget, or name fewer --methods and --metrics"
         )
     gone = [m.spec for m in metrics if m not in tests]

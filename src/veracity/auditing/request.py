@@ -187,7 +187,7 @@ class PreparedAudit:
             ),
             models={name: _model_info(m, data) for name, m in self.models.items()},
             explainers={e.spec: _explainer_info(e) for e in self.explainers},
-            metrics={m.spec: _metric_info(m) for m in self.metrics},
+            metrics={m.spec: _metric_info(m, data.kind) for m in self.metrics},
             skipped=self.skipped,
             ceilings=tuple(e.spec for e in self.searches),
             sources=dict(sources),
@@ -256,12 +256,12 @@ def _explainer_info(explainer: Explainer) -> ExplainerInfo:
     )
 
 
-def _metric_info(metric: Metric) -> MetricInfo:
+def _metric_info(metric: Metric, kind: str) -> MetricInfo:
     return MetricInfo(
         settings=_plain_settings(metric),
-        purpose=metric.purpose,
+        purpose=metric.purpose_of(kind),
         of_model=metric.of_model,
-        quantities=dict(metric.effective_quantities),
+        quantities={n: q.of_kind(kind) for n, q in metric.effective_quantities.items()},
         quality=metric.quality,
         about=first_line(type(metric)),
         code=_code(type(metric)),

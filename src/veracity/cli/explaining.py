@@ -13,6 +13,7 @@ from ..core.errors import DataError
 from ..core.files import plain
 from .options import Limit, ModelSource, Seed, Split, Train, TrainLayout
 from .reading import FileOptions, ModelOptions, check_new, training_data, typed_texts
+from .reading_pictures import are_pictures, typed_pictures
 from .showing import Answer, ProgressBars, stderr
 
 if TYPE_CHECKING:
@@ -27,16 +28,24 @@ def explain(
     model: ModelSource,
     file: FileOptions,
     service: ModelOptions,
-    texts: Annotated[list[str] | None, typer.Argument(help="Texts; - reads lines.")] = None,
+    texts: Annotated[
+        list[str] | None,
+        typer.Argument(help="Texts; - reads lines. Or pictures: files, or folders of them."),
+    ] = None,
     method: Annotated[str, typer.Option(help="Such as lime or 'lime(samples=5000)'.")] = "lime",
     data: Annotated[str, typer.Option(help="Explain a corpus or a file instead.")] = "",
     target: Annotated[str, typer.Option(help="predicted, or a label's name or number.")] = (
         "predicted"
     ),
-    out: Annotated[Path | None, typer.Option(help="Write JSON lines to this file.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write JSON lines to this file; of pictures, if it ends in .png, a picture."
+        ),
+    ] = None,
     html: Annotated[Path | None, typer.Option("--html", help="Write a page to this file.")] = None,
     top: Annotated[
-        int, typer.Option(min=0, help="So many words are listed with their scores.")
+        int, typer.Option(min=0, help="So many words, or segments, are listed with their scores.")
     ] = 5,
     seed: Seed = 0,
     split: Split = "",
@@ -44,17 +53,23 @@ def explain(
     train: Train = "",
     train_layout: TrainLayout = "auto",
 ) -> Answer:
-    """Colour the words of texts by how they speak for a label."""
+    """Colour the words of texts, or pictures, by how they speak for a label."""
     from ..auditing.explaining import check_ability, wanted_target
     from ..auditing.training_sets import fit_explainer
     from ..explainers import explainers
     from ..models.loading import model_name
-    from ..reports.explanations import Explanation, print_explanations, write_explanations
+    from ..reports.explanations import (
+        Explanation,
+        print_explanations,
+        write_explanations,
+        write_overlays,
+    )
 
     if bool(texts) == bool(data):
         raise DataError("expected texts or --data, and not both. Try: veracity explain MODEL TEXT")
     if out is not None and html is not None:
         raise DataError("expected --out or --html, not both: they are written by separate commands")
+    pictured = are_pictures(texts or [])
     if out is not None:
         check_new(out, records=False)
     if html is not None:
@@ -63,17 +78,24 @@ def explain(
         check_page(html)
     explainer = explainers.make(method)
     loaded = service.model(model, file.labels)
-    check_ability(explainer, loaded)
-    learnt_from = training_data(train, replace(file, layout=train_layout), seed)
-    explainer = fit_explainer(explainer, loaded, learnt_from, seed=seed)
+    inputs: list[tuple[str, Any]] = []
+    kind = "image" if pictured else "text"
     if data:
         inputs = [(e.id, e.input) for e in file.part(data, split, limit, seed)]
-    else:
-        typed = typed_texts(texts or [], file.language, file.max_words)
+        kind = inputs[0][1].kind if inputs else kind
+    explainer = explainer.for_kind(kind)
+    check_ability(explainer, loaded, kind)
+    learnt_from = training_data(train, replace(file, layout=train_layout), seed)
+    explainer = fit_explainer(explainer, loaded, learnt_from, seed=seed)
+    if pictured:
+        inputs = list(typed_pictures(texts or [], file.size, file.segments))
+    elif texts:
+        typed = typed_texts(texts, file.language, file.max_words)
         inputs = [(str(i), text) for i, text in enumerate(typed)]
+    painted = kind == "image" and out is not None and out.suffix.lower() == ".png"
     wanted = wanted_target(target, loaded.labels)
     explaining = _Explaining(loaded, explainer, inputs, wanted, seed)
-    if out is not None:
+    if out is not None and not painted:
         explaining.write(out)
         return Answer(
             json={"method": explainer.spec, "attributions": len(inputs), "out": str(out)},
@@ -93,9 +115,18 @@ def explain(
         "method": explainer.spec,
         "attributions": [_attribution_json(*one, loaded.labels) for one in in_order],
     }
+    if out is not None:  # a picture
+        write_overlays(explained, out)
+        return Answer(
+            json={**content, "out": str(out)},
+            show=lambda console: print_explanations(console, explained, top=top),
+            written=[("Picture", out)],
+        )
     if html is None:
         return Answer(
-            json=content, show=lambda console: print_explanations(console, explained, top=top)
+            json=content,
+            notes=["--out NAME.png writes the map over the picture"] if kind == "image" else [],
+            show=lambda console: print_explanations(console, explained, top=top),
         )
     write_explanations(explained, html, model=model_name(model))
     return Answer(json={**content, "page": str(html)}, lines=[html])
@@ -142,7 +173,8 @@ class _Explaining:
         from ..auditing.request import known_answers
         from ..results.lines import ResumableLines
 
-        texts = hashlib.sha256(repr([(name, t.text, t.spans) for name, t in self.inputs]).encode())
+        content = [(name, *_content(one)) for name, one in self.inputs]
+        texts = hashlib.sha256(repr(content).encode())
         asked = {
             "method": self.explainer.spec,
             "answers": known_answers(self.model, [text for _, text in self.inputs]),
@@ -162,19 +194,31 @@ class _Explaining:
         lines.finish()
 
 
+def _content(one: Any) -> tuple[Any, ...]:
+    return (one.text, one.spans) if one.kind == "text" else (one.key,)
+
+
 def _attribution_json(
     name: str, a: Any, probabilities: FloatArray, labels: tuple[str, ...]
 ) -> dict[str, Any]:
-    return plain(  # type: ignore[no-any-return]
-        {
-            "id": name,
+    if a.input.kind == "text":
+        shown = {
             "text": a.input.text,
             "words": list(a.input.words),
             "spans": [list(span) for span in a.input.spans],
+        }
+    else:
+        height, width = a.input.shape
+        segments = {"segmentation": a.input.segmentation, "segments": a.input.n_units}
+        shown = {"width": width, "height": height, **segments}
+    return plain(  # type: ignore[no-any-return]
+        {
+            "id": name,
+            **shown,
             "answer": labels[int(probabilities.argmax())],
             "probabilities": dict(zip(labels, probabilities.tolist(), strict=True)),
             "target": labels[a.target],
-            "scores": [float(s) for s in a.scores],
+            "scores": [float(s) for s in a.unit_scores],
             "base_value": a.base_value,
             "output_value": a.output_value,
             "notes": {k: float(v) for k, v in a.notes.items()},

@@ -33,7 +33,18 @@ class Image(Input):
     """A picture of 8 bits per channel, and how it is cut into segments."""
 
     kind: ClassVar[str] = "image"
-    nouns: ClassVar[Nouns] = Nouns("picture", "pictures", "segment", "segments")
+    nouns: ClassVar[Nouns] = Nouns(
+        one="picture",
+        many="pictures",
+        unit="segment",
+        units="segments",
+        feature="pixel",
+        features="pixels",
+        long="large",
+        longer="larger",
+        length="size",
+        sample="picture.png",
+    )
     hidings: ClassVar[tuple[Hiding, ...]] = (
         Hiding.BLACK,
         Hiding.MEAN,

@@ -42,6 +42,20 @@ class Nouns:
     many: str
     unit: str
     units: str
+    feature: str = "feature"
+    features: str = "features"
+    long: str = "long"
+    """What an input with many features is; and how that is compared and called."""
+    longer: str = "longer"
+    length: str = "length"
+    sample: str = "INPUT"
+    """What stands for one in a command."""
+
+    def fill(self, said: str) -> str:
+        """A text with places such as `{units}` that are to be filled in; other braces stay."""
+        for name in ("one", "many", "unit", "units", "feature", "features"):
+            said = said.replace(f"{{{name}}}", getattr(self, name))
+        return said
 
 
 PAD_WORD = ""
@@ -164,7 +178,9 @@ class Text(Input):
     """A text and where its words stand in it."""
 
     kind: ClassVar[str] = "text"
-    nouns: ClassVar[Nouns] = Nouns("text", "texts", "word", "words")
+    nouns: ClassVar[Nouns] = Nouns(
+        "text", "texts", "word", "words", "word", "words", sample="'a text'"
+    )
 
     text: str
     spans: tuple[Span, ...]

@@ -13,7 +13,7 @@ from .attributions import Attribution
 from .changes import DECOY, MANIPULATION, PLANTED
 from .classifiers import Classifier
 from .examples import Dataset, Example
-from .inputs import BoolArray, FloatArray, Hiding, Input, TakesInputs, input_kinds
+from .inputs import BoolArray, FloatArray, Hiding, Input, TakesInputs, input_kind, input_kinds
 from .plugins import Plugin
 
 Row = Mapping[str, float]
@@ -66,12 +66,17 @@ class Quantity:
     searched: bool = False
     """Whether a search for the most damaging words shows what can be reached."""
 
+    def of_kind(self, kind: str) -> Quantity:
+        """In the words for a kind of input."""
+        return replace(self, about=input_kind(kind).nouns.fill(self.about))
+
 
 class Metric(Plugin, TakesInputs, ABC):
     """A test whose rows, one per case, can be averaged, compared and tested in pairs."""
 
     purpose: ClassVar[str]
-    """What a method that does well here is good for: completes 'To …, use …'."""
+    """What a method that does well here is good for: completes 'To …, use …'. As in what quantities
+    say, `{units}` stands for what the inputs have: words, or segments; see `Nouns`."""
 
     quantities: ClassVar[Mapping[str, Quantity]]
 
@@ -121,6 +126,11 @@ class Metric(Plugin, TakesInputs, ABC):
     def effective_quantities(self) -> Mapping[str, Quantity]:
         """The quantities as these settings read them."""
         return self.quantities
+
+    @classmethod
+    def purpose_of(cls, kind: str) -> str:
+        """What it is good for, in the words for a kind of input."""
+        return input_kind(kind).nouns.fill(cls.purpose)
 
     @property
     def is_searched(self) -> bool:

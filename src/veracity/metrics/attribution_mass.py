@@ -18,14 +18,17 @@ class AttributionMass(TruthMetric):
     """Attr%: the share of absolute scores on the known features, beside their share of words."""
 
     takes: ClassVar[tuple[str, ...]] = ANY_KIND
-    purpose: ClassVar[str] = "see how much weight falls on the words known to matter"
+    purpose: ClassVar[str] = "see how much weight falls on the {features} known to matter"
     usual_truths: ClassVar[tuple[str, ...]] = (*TruthMetric.usual_truths, DECOY)
     counts_unmarked: ClassVar[bool] = True
     quantities: ClassVar[Mapping[str, Quantity]] = {
         "mass": Quantity(
-            "share of absolute scores on the known words (Attr%)", "higher", True, bounds=(0, 1)
+            "share of absolute scores on the known {features} (Attr%)",
+            "higher",
+            True,
+            bounds=(0, 1),
         ),
-        "share": Quantity("share of words that are known: what a random map gets"),
+        "share": Quantity("share of {features} that are known: what a random map gets"),
     }
 
     zero: Literal["undefined", "share"] = "undefined"

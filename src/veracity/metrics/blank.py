@@ -25,14 +25,14 @@ class Blank(Metric):
     of_model: ClassVar[bool] = True
     quantities: ClassVar[Mapping[str, Quantity]] = {
         "moved": Quantity(
-            "half the sum of the changes of all probabilities when every word is hidden, by "
+            "half the sum of the changes of all probabilities when every {unit} is hidden, by "
             "the way of hiding that moves them most",
             headline=True,
         ),
         "changed": Quantity(
-            "whether the answer is another one with every word deleted", share=True
+            "whether the answer is another one with every {unit} deleted", share=True
         ),
-        "label": Quantity("the label answered with every word deleted"),
+        "label": Quantity("the label answered with every {unit} deleted"),
         "probability": Quantity("its probability"),
     }
 

@@ -22,22 +22,22 @@ class Deletion(HidingMetric):
     """Deletion and insertion curves, and the confidence without the least important words."""
 
     takes: ClassVar[tuple[str, ...]] = ANY_KIND
-    purpose: ClassVar[str] = "order the words by how much the decision hangs on them"
+    purpose: ClassVar[str] = "order the {units} by how much the decision hangs on them"
     quantities: ClassVar[Mapping[str, Quantity]] = {
         "deletion_area": Quantity(
-            "mean probability of the explained label while words go, the most important first",
+            "mean probability of the explained label while {units} go, the most important first",
             "lower",
             True,
             bounds=(0, 1),
             searched=True,
         ),
         "insertion_area": Quantity(
-            "mean probability of the label while words come, the most important first",
+            "mean probability of the label while {units} come, the most important first",
             "higher",
             bounds=(0, 1),
         ),
         "rise": Quantity(
-            "share of texts whose probability rises without the least important words",
+            "share of {many} whose probability rises without the least important {units}",
             "higher",
             share=True,
         ),

@@ -23,10 +23,10 @@ class Erasure(HidingMetric):
     """Sufficiency, compactness, New_P, and their averages over several ratios (AOPC)."""
 
     takes: ClassVar[tuple[str, ...]] = ANY_KIND
-    purpose: ClassVar[str] = "show the words that the decision hangs on"
+    purpose: ClassVar[str] = "show the {units} that the decision hangs on"
     quantities: ClassVar[Mapping[str, Quantity]] = {
         "aopc_compactness": Quantity(
-            "fall of the explained label's probability when the top words are removed, "
+            "fall of the explained label's probability when the top {units} are removed, "
             "averaged over several ratios",
             "higher",
             True,
@@ -34,23 +34,26 @@ class Erasure(HidingMetric):
             searched=True,
         ),
         "aopc_sufficiency": Quantity(
-            "fall of the probability when only the top words are kept, averaged over ratios",
+            "fall of the probability when only the top {units} are kept, averaged over ratios",
             "lower",
             bounds=(-1, 1),
         ),
         "compactness": Quantity(
-            "fall of the probability without the top words", "higher", bounds=(-1, 1), searched=True
+            "fall of the probability without the top {units}",
+            "higher",
+            bounds=(-1, 1),
+            searched=True,
         ),
         "sufficiency": Quantity(
-            "fall of the probability with the top words alone", "lower", bounds=(-1, 1)
+            "fall of the probability with the top {units} alone", "lower", bounds=(-1, 1)
         ),
         "new_p": Quantity(
-            "how often the top words alone keep the prediction and the rest loses it",
+            "how often the top {units} alone keep the prediction and the rest loses it",
             "higher",
             share=True,
         ),
         CHANGED: Quantity(
-            "how often the answer is another one without the first few words",
+            "how often the answer is another one without the first few {units}",
             "higher",
             share=True,
             searched=True,

@@ -27,10 +27,13 @@ class Exposure(TruthMetric):
     usual_truths: ClassVar[tuple[str, ...]] = (PLANTED,)
     quantities: ClassVar[Mapping[str, Quantity]] = {
         "seen": Quantity(
-            "share of texts with a planted word among the top words", "higher", True, share=True
+            "share of {many} with a planted {unit} among the top {units}",
+            "higher",
+            True,
+            share=True,
         ),
-        "first": Quantity("share of texts whose top word was planted", "higher", share=True),
-        "rank": Quantity("rank of the first planted word", "lower"),
+        "first": Quantity("share of {many} whose top {unit} was planted", "higher", share=True),
+        "rank": Quantity("rank of the first planted {unit}", "lower"),
         "chance": Quantity("share that a random map would show"),
     }
 

@@ -19,15 +19,17 @@ class FeatureOverlap(TruthMetric):
     """Precision, recall and F1 of the top words against the best of several truth sets."""
 
     takes: ClassVar[tuple[str, ...]] = ANY_KIND
-    purpose: ClassVar[str] = "point at the words known to matter"
+    purpose: ClassVar[str] = "point at the {features} known to matter"
     quantities: ClassVar[Mapping[str, Quantity]] = {
         "f1": Quantity(
-            "F1 of the top words against the best truth set", "higher", True, bounds=(0, 1)
+            "F1 of the top {features} against the best truth set", "higher", True, bounds=(0, 1)
         ),
         "precision": Quantity(
-            "share of the top words that are known to matter", "higher", bounds=(0, 1)
+            "share of the top {features} that are known to matter", "higher", bounds=(0, 1)
         ),
-        "recall": Quantity("share of the known words among the top words", "higher", bounds=(0, 1)),
+        "recall": Quantity(
+            "share of the known {features} among the top {features}", "higher", bounds=(0, 1)
+        ),
     }
 
     profiles: ClassVar[Profiles] = {"released": {"allow_union": True, "no_overlap": "empty"}}

@@ -20,7 +20,7 @@ class RelativeConfidence(TruthMetric):
     """The model's confidence without the words of a source of truth: tests the source."""
 
     takes: ClassVar[tuple[str, ...]] = ANY_KIND
-    purpose: ClassVar[str] = "know whether the model needs the words held to decide"
+    purpose: ClassVar[str] = "know whether the model needs the {units} held to decide"
     of_model: ClassVar[bool] = True
     of_labels: ClassVar[bool] = True
     usual_truths: ClassVar[tuple[str, ...]] = (PSEUDO,)
@@ -28,8 +28,8 @@ class RelativeConfidence(TruthMetric):
         "printed": Quantity("confidence less its relative fall, as printed", "lower", True),
         "ratio": Quantity("1 less the relative fall of the confidence", "lower"),
         "bounded": Quantity("the lower of the confidences before and after", "lower"),
-        "confidence": Quantity("confidence in the whole text: printed, with nothing removed"),
-        "removed": Quantity("share of words removed"),
+        "confidence": Quantity("confidence in the whole {one}: printed, with nothing removed"),
+        "removed": Quantity("share of {units} removed"),
     }
 
     truth: str = PSEUDO

@@ -21,17 +21,17 @@ class Selection(TruthMetric):
     """Precision and recall of the selected words, pooled over texts, beside what is possible."""
 
     takes: ClassVar[tuple[str, ...]] = ANY_KIND
-    purpose: ClassVar[str] = "select the words that were planted and no others"
+    purpose: ClassVar[str] = "select the {features} that were planted and no others"
     usual_truths: ClassVar[tuple[str, ...]] = (PLANTED,)
     counts_unmarked: ClassVar[bool] = True
     quantities: ClassVar[Mapping[str, Quantity]] = {
-        "precision": Quantity("share of the selected words that were planted", "higher", True),
-        "recall": Quantity("share of the planted words that were selected", "higher"),
+        "precision": Quantity("share of the selected {features} that were planted", "higher", True),
+        "recall": Quantity("share of the planted {features} that were selected", "higher"),
         "hit": Quantity(
-            "share of texts with at least one planted word selected", "higher", share=True
+            "share of {many} with at least one planted {feature} selected", "higher", share=True
         ),
-        "misleading": Quantity("share of the selected words that are decoys", "lower"),
-        "rate": Quantity("share of words selected"),
+        "misleading": Quantity("share of the selected {features} that are decoys", "lower"),
+        "rate": Quantity("share of {features} selected"),
     }
 
     truth: str = PLANTED

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from ..core.changes import PLANTED
+from ..core.images import Image
 from ..results.conclusions import Conclusions, conclude
 from ..results.config import MetricInfo
 from ..results.curves import deletion_figures
@@ -17,6 +19,8 @@ from ..results.standings import Standing
 from ..results.verdicts import Verdict
 from . import charts, plots
 from .pages import pair_page, rendered, write_page
+from .picture_cards import PicturePayload, picture_payload
+from .pictures import outline_class, region_name
 from .scoreboard import Board, board, comparisons, leading
 from .sentences import (
     Explained,
@@ -32,6 +36,7 @@ LARGEST = 5_000_000
 """A report stays below so many bytes, whatever the run holds."""
 
 _ROOMS = (3_000_000, 1_500_000, 500_000, 50_000)  # for sentences, tried from the left
+_PICTURE_ROOMS = (4_200_000, *_ROOMS)
 
 
 def write_report(
@@ -46,20 +51,31 @@ def build_report(run: Run, conclusions: Conclusions | None = None) -> str:
     said = conclusions or conclude(run)
     found = said.standings
     texts = explained(run)
+    pictured = run.config.dataset.kind == Image.kind
+    shown = picture_payload if pictured else payload
     page = ""
-    for room in _ROOMS:
-        page = _render(_Page(run, said, found, texts, payload(run, texts, room=room)))
+    for room in _PICTURE_ROOMS if pictured else _ROOMS:
+        page = _render(_Page(run, said, found, texts, shown(run, texts, room=room)))
         if len(page.encode()) < LARGEST:
             return page
     # no sentence is to blame: so many methods and quantities only fit without the lesser ones
     headlines = [s for s in found if s.headline]
-    return _render(_Page(run, said, headlines, texts, payload(run, texts, room=0)))
+    return _render(_Page(run, said, headlines, texts, shown(run, texts, room=0)))
 
 
 def _render(page: _Page) -> str:
     return rendered(
         "report.html",
-        styles=("report.css", "charts.css"),
+        styles=(
+            "report.css",
+            "charts.css",
+            *(("pictures.css",) if page.pictured is not None else ()),
+        ),
+        nouns=page.run.nouns,
+        shown_as=("picture", "Pictures")
+        if page.pictured is not None
+        else ("sentence", "Sentences"),
+        pictures=page.pictured is not None,
         filters={"reason": _reason, "sure": _sure},
         page=page,
         run=page.run,
@@ -86,6 +102,23 @@ class _Page:
     def methods(self) -> list[str]:
         return methods_in_order(self.run)
 
+    @property
+    def pictured(self) -> PicturePayload | None:
+        """The pictures of the page, where its inputs are pictures."""
+        return self.payload if isinstance(self.payload, PicturePayload) else None
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """By method, its place among the boxes that choose what is shown."""
+        return {method: i for i, method in enumerate(self.methods)}
+
+    @property
+    def outlined(self) -> list[tuple[str, str]]:
+        """The kinds of known regions on the page, and what they are called."""
+        shown = self.pictured.pictures if self.pictured is not None else ()
+        kinds = dict.fromkeys(o.kind for p in shown for o in p.outlines)
+        return [(outline_class(kind), region_name(kind)) for kind in kinds]
+
     def pairs(self, model: str) -> str:
         """The page beside this one that shows texts and their twins; empty without one."""
         path = pair_page(self.run, model)
@@ -101,6 +134,42 @@ class _Page:
 
     def panels(self, model: str) -> list[plots.Panel]:
         return [plots.panel(s, self.run.config.baselines) for s in leading(self.of(model))]
+
+    @cached_property
+    def class_panels(self) -> dict[str, list[plots.ClassPanel]]:
+        """By model, a panel per method: weight on the planted region against its size, by class;
+        of pictures only, whose regions differ in size."""
+        metrics = [
+            name
+            for name, about in self.run.config.metrics.items()
+            if name.partition("(")[0] == "attribution_mass" and about.settings["truth"] == PLANTED
+        ]
+        if self.pictured is None or not metrics:
+            return {}
+        found = {model: self._class_panels(model, metrics[0]) for model in self.run.models}
+        return {model: panels for model, panels in found.items() if panels}
+
+    def _class_panels(self, model: str, metric: str) -> list[plots.ClassPanel]:
+        columns, gold = self.run.columns(metric, model), self.run.gold()
+        if not {"mass", "share"} <= set(columns):
+            return []
+        mass, share = columns["mass"], columns["share"]
+        rows: dict[str, dict[str, list[tuple[float, float]]]] = {}
+        for method in mass.methods:
+            masses, shares = mass.of(method), share.of(method)
+            for name in masses:
+                label = self.run.labels[gold[name]]
+                rows.setdefault(method, {}).setdefault(label, []).append(
+                    (shares[name], masses[name])
+                )
+        most = max((s for one in rows.values() for r in one.values() for s, _ in r), default=0.1)
+        return [
+            plots.class_panel(
+                method, {x: rows[method][x] for x in self.run.labels if x in rows[method]}, most
+            )
+            for method in self.methods
+            if method in rows
+        ]
 
     @cached_property
     def curves(self) -> dict[str, list[charts.Chart]]:

@@ -66,7 +66,8 @@ def latex_table(standings: Sequence[Standing]) -> str:
     lines += [
         r"\bottomrule",
         r"\end{tabular}",
-        r"\caption{Means over texts. Bold: best; underlined: not told apart from the best "
+        rf"\caption{{Means over {standings[0].nouns.many}. Bold: best; underlined: not told apart "
+        r"from the best "
         r"(paired sign-flip and skewness-adjusted t-tests, Holm-corrected).}",
         r"\end{table}",
     ]

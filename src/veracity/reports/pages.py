@@ -16,6 +16,7 @@ from markupsafe import Markup
 
 from .. import __version__
 from ..core.files import check_new, written_whole
+from ..core.inputs import Nouns, Text
 from ..results.run import Run, slug
 from . import showing
 from .agreement import AGREE, DISAGREE
@@ -57,16 +58,20 @@ def rendered(
     styles: Sequence[str] = ("report.css",),
     scripts: Sequence[str] = ("report.js",),
     filters: Mapping[str, Callable[..., Any]] | None = None,
+    nouns: Nouns = Text.nouns,
+    pictures: bool = False,
     **context: Any,
 ) -> str:
-    """The template with these files of ours as its style and its script."""
+    """The template with these files of ours as its style and its script; `pictures` that stand in
+    the page itself may be shown."""
     css, js = (
         "\n".join((_HERE / f).read_text("utf-8") for f in files) for files in (styles, scripts)
     )
     templates = environment()
     templates.filters |= filters or {}
+    images = "img-src data:; " if pictures else ""
     policy = (
-        f"default-src 'none'; script-src '{_digest(js)}'; style-src '{_digest(css)}'; "
+        f"default-src 'none'; {images}script-src '{_digest(js)}'; style-src '{_digest(css)}'; "
         "base-uri 'none'; form-action 'none'"
     )
     return templates.get_template(template).render(
@@ -77,6 +82,7 @@ def rendered(
         arrows=ARROWS,
         agree=AGREE,
         disagree=DISAGREE,
+        nouns=nouns,
         **context,
     )
 

@@ -6,8 +6,11 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from ..experiments.dryrun_findings import CueResult, MethodProfile
 from ..results.standings import Entry, Standing
+from ..results.statistics import mean_intervals
 from .scoreboard import against_chance
 from .showing import number, percent, shortened
 
@@ -69,7 +72,10 @@ def panel(standing: Standing, baselines: Collection[str] = ()) -> Panel:
     entries = standing.entries
     values = [v for e in entries for v in (e.low, e.mean, e.high) if math.isfinite(v)]
     x = Axis.around(values, LEFT, RIGHT)
-    dots = tuple(_dot(e, TOP + ROW * (i + 0.5), x, baselines) for i, e in enumerate(entries))
+    dots = tuple(
+        _dot(e, TOP + ROW * (i + 0.5), x, baselines, against_chance(e, standing.nouns))
+        for i, e in enumerate(entries)
+    )
     chance = next((e for e in entries if e.method in baselines and not math.isnan(e.mean)), None)
     floor = TOP + ROW * len(entries)
     return Panel(
@@ -83,12 +89,12 @@ def panel(standing: Standing, baselines: Collection[str] = ()) -> Panel:
     )
 
 
-def _dot(entry: Entry, y: float, x: Axis, baselines: Collection[str]) -> Dot:
+def _dot(entry: Entry, y: float, x: Axis, baselines: Collection[str], beside: str) -> Dot:
     said = f"{entry.method}: {number(entry.mean)}"
     if math.isfinite(entry.low):
         said += f" ({number(entry.low)} to {number(entry.high)})"
-    if against_chance(entry):
-        said += f", {against_chance(entry)}"
+    if beside:
+        said += f", {beside}"
     shown = math.isfinite(entry.mean)
     return Dot(
         method=entry.method,
@@ -142,6 +148,81 @@ def _shares(values: Sequence[float]) -> list[float]:
     """Lengths of bars in percent of the longest."""
     largest = max((v for v in values if math.isfinite(v)), default=0.0)
     return [100 * v / largest if largest > 0 and math.isfinite(v) else 0.0 for v in values]
+
+
+# ---- weight on what is known against its size, by class -------------------------------------
+
+MASS_WIDTH, MASS_HEIGHT = 216, 176
+MOST_ONES = 150
+"""So many single pictures are drawn in a panel."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassMark:
+    """The mean of one class, with its interval."""
+
+    shape: str
+    x: float
+    y: float
+    low: float | None
+    high: float | None
+    said: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassPanel:
+    """One method: how much of its weight lies on what is known to matter (Attr%) against the share
+    of a random map (%ER)."""
+
+    method: str
+    x_ticks: tuple[tuple[float, str], ...]
+    y_ticks: tuple[tuple[float, str], ...]
+    even: tuple[float, float, float, float]
+    """Ends of the line on which both are equal: x and y, x and y."""
+    ones: tuple[tuple[float, float], ...]
+    marks: tuple[ClassMark, ...]
+
+    @property
+    def description(self) -> str:
+        return "; ".join(mark.said for mark in self.marks)
+
+
+def class_panel(
+    method: str, rows: Mapping[str, Sequence[tuple[float, float]]], most: float
+) -> ClassPanel:
+    """From what single inputs of each class have: the share of a random map, and of this one; all
+    panels have the same axes, up to the largest share of a random map."""
+    x = Axis(ticks(0.0, most), 44, MASS_WIDTH - 10)
+    y = Axis((0.0, 0.5, 1.0), MASS_HEIGHT - 34, 10)
+    marks = []
+    for place, (label, pairs) in enumerate(rows.items()):
+        known = np.array([pair for pair in pairs if all(map(math.isfinite, pair))])
+        if not len(known):
+            continue
+        share, mass = (float(v) for v in known.mean(axis=0))
+        low, high = (math.nan, math.nan)
+        if len(known) > 1:
+            low, high = (min(max(float(v), 0), 1) for v in mean_intervals(known[:, 1:])[0])
+        marks.append(
+            ClassMark(
+                shape=shape(place),
+                x=x(share),
+                y=y(mass),
+                low=y(low) if math.isfinite(low) else None,
+                high=y(high) if math.isfinite(high) else None,
+                said=f"{label}: Attr% {percent(mass)} at %ER {percent(share)} ({len(known)})",
+            )
+        )
+    every = [pair for pairs in rows.values() for pair in pairs if all(map(math.isfinite, pair))]
+    end = min(x.marks[-1], 1.0)
+    return ClassPanel(
+        method=method,
+        x_ticks=tuple((x(v), percent(v)) for v in x.marks),
+        y_ticks=tuple((y(v), percent(v)) for v in y.marks),
+        even=(x(0.0), y(0.0), x(end), y(end)),
+        ones=tuple((x(a), y(b)) for a, b in every[:: max(1, -(-len(every) // MOST_ONES))]),
+        marks=tuple(marks),
+    )
 
 
 # ---- share seen against strength ------------------------------------------------------------

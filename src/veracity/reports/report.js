@@ -7,6 +7,8 @@
   const byId = (id) => document.getElementById(id);
   const data = JSON.parse(byId("sentence-data").textContent);
   const state = { page: 0, sought: null, whole: new Set() };
+  const drawn = [...document.querySelectorAll("#cards > .card")]; // pictures stand in the page
+  const [one, many] = drawn.length ? ["picture", "Pictures"] : ["sentence", "Sentences"];
 
   // ---- small parts -------------------------------------------------------------------------
 
@@ -187,7 +189,14 @@
     return node;
   }
 
+  function pictureCard(card, item, methods) {
+    card.querySelectorAll("[data-method]").forEach((node) => { node.hidden = !methods.has(Number(node.dataset.method)); });
+    card.classList.toggle("sought", state.sought === item.number);
+    return card;
+  }
+
   function cardOf(item, methods) {
+    if (drawn.length) return pictureCard(drawn[item.number], item, methods);
     const text = data.texts[item.text];
     const card = make("article", "card");
     card.id = `s${item.number}`;
@@ -240,11 +249,11 @@
     const shown = items.slice(start, start + PER_PAGE);
     hideTip();
     byId("cards").replaceChildren(
-      ...(shown.length ? shown.map((item) => cardOf(item, methods)) : [make("p", "empty", "No sentence fits these filters.")])
+      ...(shown.length ? shown.map((item) => cardOf(item, methods)) : [make("p", "empty", `No ${one} fits these filters.`)])
     );
     byId("found").textContent = shown.length
-      ? `Sentences ${start + 1}–${start + shown.length} of ${items.length}`
-      : "No sentence fits these filters";
+      ? `${many} ${start + 1}–${start + shown.length} of ${items.length}`
+      : `No ${one} fits these filters`;
     byId("f-count").textContent = methods.size === data.methods.length ? "all" : `${methods.size} of ${data.methods.length}`;
     document.querySelectorAll(".where").forEach((node) => { node.textContent = `page ${state.page + 1} of ${pages}`; });
     document.querySelectorAll("[data-turn]").forEach((button) => {

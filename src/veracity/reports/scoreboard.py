@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..core.inputs import Nouns, Text
 from ..results.standings import LEVEL, Entry, Standing
 
 ARROWS = {"higher": "↑", "lower": "↓", "": ""}
@@ -63,12 +64,12 @@ def _mean_place(method: str, columns: Sequence[Standing]) -> float:
     return float(np.mean(places)) if places else math.inf
 
 
-def against_chance(entry: Entry) -> str:
+def against_chance(entry: Entry, nouns: Nouns = Text.nouns) -> str:
     """What must be said when a method did not beat chance; nothing when it did."""
     if entry.better_than_chance is not False or not entry.n:
         return ""
     if not entry.could_beat_chance:
-        return "too few texts" if entry.off_chance else "as chance in every text"
+        return f"too few {nouns.many}" if entry.off_chance else f"as chance in every {nouns.one}"
     below = entry.p_chance is not None and entry.p_chance < LEVEL
     return "below chance" if below else "not shown to beat chance"
 

@@ -32,7 +32,8 @@ _LARGEST = 0.2  # no sentence takes more than this share of the room
 
 @dataclass(frozen=True, kw_only=True)
 class Sentence:
-    """One text with one model's answer and every method's scores."""
+    """One text, or another input, with one model's answer and every method's scores of its words,
+    or of its other units."""
 
     model: str
     example: Example
@@ -52,7 +53,7 @@ class Explained:
     agreement: Agreement
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Payload:
     """The sentences chosen for a page, ready to be put in it."""
 
@@ -72,9 +73,16 @@ def explained(run: Run) -> list[Explained]:
 
 
 def _of_model(run: Run, model: str, examples: Sequence[Example]) -> Explained:
-    stored = {method: run.attributions(model, method) for method in methods_in_order(run)}
-    stored = {method: found for method, found in stored.items() if found}
-    scores = {m: {e: one.scores for e, one in found.items()} for m, found in stored.items()}
+    scores: dict[str, dict[str, FloatArray]] = {}
+    ngrams: dict[str, dict[str, tuple[Fragment, ...]]] = {}
+    targets: dict[str, int] = {}
+    for method in methods_in_order(run):
+        # one method at a time: of pictures, all scores of a run may be larger than memory
+        for name, one in run.attributions(model, method).items():
+            scores.setdefault(method, {})[name] = one.unit_scores
+            targets.setdefault(name, one.target)
+            if one.level == "ngram" and one.fragments is not None:
+                ngrams.setdefault(name, {})[method] = one.fragments
     agreed = agreement(scores, run.config.baselines)
     answers = run.predictions(model)
     sentences = tuple(
@@ -82,18 +90,10 @@ def _of_model(run: Run, model: str, examples: Sequence[Example]) -> Explained:
             model=model,
             example=example,
             probabilities=answers.get(example.id),
-            target=next(
-                found[example.id].target for found in stored.values() if example.id in found
-            ),
+            target=targets[example.id],
             agreement=agreed.by_example[example.id],
             scores={m: rows[example.id] for m, rows in scores.items() if example.id in rows},
-            ngrams={
-                m: one.fragments
-                for m, found in stored.items()
-                if (one := found.get(example.id)) is not None
-                and one.level == "ngram"
-                and one.fragments is not None
-            },
+            ngrams=ngrams.get(example.id, {}),
         )
         for example in examples
         if example.id in agreed.by_example
@@ -127,7 +127,7 @@ def payload(run: Run, found: Sequence[Explained], *, room: int) -> Payload:
         place = kept.add(sentence, run.models.index(sentence.model), sentence.example.id)
         if place is not None:
             places[sentence.model, sentence.example.id] = place
-    return Payload(kept.json, places)
+    return Payload(json=kept.json, places=places)
 
 
 @dataclass
@@ -177,6 +177,9 @@ class SentenceStore:
 
 def _text(sentence: Sentence, room: int) -> dict[str, Any]:
     text = sentence.example.input
+    if not isinstance(text, Text):  # told by its name alone; what it looks like stands elsewhere
+        found = {"lang": "", "pieces": [], "words": text.n_units, "marks": {}}
+        return {"id": sentence.example.id[:200], **found}
     per_word = 8 * len(sentence.scores) + 10  # bytes of a word's scores, about
     kept, size = 0, 0
     pieces = _pieces(text)

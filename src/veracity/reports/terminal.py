@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text as Line
 
 from ..core.attributions import Attribution, ranking
+from ..core.inputs import Nouns
 from ..experiments.dryrun_findings import Detection, DryRun, DryRunFindings
 from ..results.conclusions import Conclusions, Recommendation
 from ..results.run import Run
@@ -84,7 +85,7 @@ SIGN_OF = {
 
 KEY = (
     "* best   ~ not told apart from the best   ≈ not shown to beat chance   ▽ below it   "
-    "= as chance in every text   ? too few texts to tell"
+    "= as chance in every {one}   ? too few {many} to tell"
 )
 
 
@@ -97,12 +98,12 @@ def print_conclusions(console: Console, run: Run, said: Conclusions) -> None:
         columns = [s for s in said.standings if s.model == one.model]
         _print_model(console, one.model, columns, run.config.baselines, one.verdicts)
     if said.standings:
-        console.print(Line(KEY))
+        console.print(Line(run.nouns.fill(KEY)))
     for one in said.models:
-        _print_box(console, one.recommendation)
+        _print_box(console, one.recommendation, run.nouns)
 
 
-def _print_box(console: Console, advice: Recommendation) -> None:
+def _print_box(console: Console, advice: Recommendation, nouns: Nouns) -> None:
     """One recommendation: the method, what it does and costs, and the commands to go on with. No
     frame at the sides, so that commands can be copied."""
     console.print(Rule(f"What to do with {printable(advice.model)}", align="left"))
@@ -112,7 +113,7 @@ def _print_box(console: Console, advice: Recommendation) -> None:
     for line in lines:
         console.print(line)
     again = "Repeat this audit" if advice.method else "Then audit again"
-    for what, command in (("Explain a text", advice.explain), (again, advice.repeat)):
+    for what, command in ((f"Explain a {nouns.one}", advice.explain), (again, advice.repeat)):
         if command:
             console.print(Line(f"{what}:"))
             console.print(Line(f"  {printable(command)}"), soft_wrap=True)
@@ -126,7 +127,7 @@ def print_standings(console: Console, found: Sequence[Standing]) -> None:
         columns = [s for s in found if s.model == model]
         _print_model(console, model, columns, baselines, verdicts(columns))
     if found:
-        console.print(Line(KEY))
+        console.print(Line(found[0].nouns.fill(KEY)))
 
 
 def _print_model(

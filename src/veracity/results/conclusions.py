@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from ..core.examples import UNLABELLED, written_labels
+from ..core.images import Image
+from ..core.inputs import Nouns, Text
 from ..metrics.erasure import CHANGED, Erasure
 from .health import Health, health
 from .run import Cost, Run
@@ -44,7 +46,8 @@ HARDLY = 0.05
 FAR_OFTENER = 5
 """So many times as often marked words must change answers to be what they hang on."""
 
-PLACEHOLDER = "MORE_TEXTS.csv"
+PLACEHOLDERS = {Text.kind: "MORE_TEXTS.csv", Image.kind: "MORE_PICTURES"}
+"""By kind of input, a file or folder that is still to be made."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,9 +145,12 @@ def _recommended(
     fits = [v for v in advised if method in (v.use, *v.tied)]
     others = [v for v in advised if v not in fits]
     sentence = (
-        f"Use {with_questions(method, state.model, costs)} to {listed([v.purpose for v in fits])}."
+        f"Use {with_questions(method, state.model, costs, run.nouns)} to "
+        f"{listed([v.purpose for v in fits])}."
     )
-    sentence += "".join(f" To {v.purpose}, {v.use} does better{_but(v)}." for v in others)
+    sentence += "".join(
+        f" To {v.purpose}, {v.use} does better{_but(v, run.nouns)}." for v in others
+    )
     equals = set.intersection(*({v.use or "", *v.tied} for v in fits)) - {method}
     if equals:
         sentence += f" Not told apart from it here: {listed(sorted(equals))}."
@@ -165,7 +171,7 @@ def _recommended(
     cautions = list(dict.fromkeys([*cautions, *narrower]))
     cautions += [v.sentence.removesuffix(".") for v in said if not v.use]
     cost = costs.get((state.model, method))
-    reasons = [] if cost is None else [_cost_sentence(method, cost)]
+    reasons = [] if cost is None else [_cost_sentence(method, cost, run.nouns)]
     reasons += _cheaper(found, method, state.model, costs)
     return Recommendation(
         model=state.model,
@@ -199,7 +205,7 @@ def _narrower(run: Run) -> list[str]:
         found.append(f"this is told of explanations for {target}, whatever the model answers")
     if run.partial is not None:
         found.append(
-            f"the budget held {run.partial.texts:,} of {run.partial.of:,} texts only: a "
+            f"the budget held {run.partial.texts:,} of {run.partial.of:,} {run.nouns.many} only: a "
             "larger --budget goes on from here"
         )
     return found
@@ -223,11 +229,11 @@ def _best_overall(model: str, advised: Sequence[Verdict], costs: Costs) -> str:
     return min(methods, key=rank)
 
 
-def _but(verdict: Verdict) -> str:
+def _but(verdict: Verdict, nouns: Nouns) -> str:
     """What doing better does not mean."""
     if verdict.quality != "plausibility":
         return ""
-    return " (that it names the words people would does not mean that the model used them)"
+    return f" (that it names the {nouns.units} people would does not mean that the model used them)"
 
 
 def _effect(run: Run, found: Sequence[Standing], method: str) -> str:
@@ -237,27 +243,27 @@ def _effect(run: Run, found: Sequence[Standing], method: str) -> str:
         return ""
     changes: list[str] = []
     shown: set[str] = set()
-    first, many = FIRST, ""
+    first, many, nouns = FIRST, "", run.nouns
     for s in found:
         entry = next((e for e in s.entries if e.method == method and e.n), None)
         if s.name != CHANGED or entry is None or percent(entry.mean) in shown:
             continue
         shown.add(percent(entry.mean))
         first = int(run.config.metrics[s.metric].settings.get("first", FIRST))
-        many = f"{entry.n} text{'s' if entry.n > 1 else ''}"
-        beside = [f"words {s.where}"]
+        many = f"{entry.n} {nouns.many if entry.n > 1 else nouns.one}"
+        beside = [f"{nouns.units} {s.where}"]
         if s.chance is not None:
             beside.append(f"{first} at random {percent(s.chance.mean)}")
         if s.ceiling is not None:
             beside.append(
-                f"on {s.searched} texts searched: the best {first} found {percent(s.ceiling)}, "
-                f"{method}'s {percent(entry.on_searched)}"
+                f"on {s.searched} {nouns.many} searched: the best {first} found "
+                f"{percent(s.ceiling)}, {method}'s {percent(entry.on_searched)}"
             )
         changes.append(f"{percent(entry.mean)} of the answers ({'; '.join(beside)})")
     if not changes:
         return ""
-    words = f"{first} words" if first > 1 else "word"
-    return f"Of {many}, hiding the {words} that {method} marks changes {listed(changes)}."
+    units = f"{first} {nouns.units}" if first > 1 else nouns.unit
+    return f"Of {many}, hiding the {units} that {method} marks changes {listed(changes)}."
 
 
 def _by_answer(run: Run, found: Sequence[Standing], state: Health, method: str) -> str:
@@ -271,14 +277,14 @@ def _by_answer(run: Run, found: Sequence[Standing], state: Health, method: str) 
     for example, value in run.column(test.metric, CHANGED, state.model).of(method).items():
         counts.setdefault(run.labels[int(np.argmax(answers[example]))], []).append(value)
     counted = [f"{name} {sum(v):.0f} of {len(v)}" for name, v in sorted(counts.items())]
-    return f" By answer (words {test.where}): {', '.join(counted)}."
+    return f" By answer ({run.nouns.units} {test.where}): {', '.join(counted)}."
 
 
-def _cost_sentence(method: str, cost: Cost) -> str:
+def _cost_sentence(method: str, cost: Cost, nouns: Nouns) -> str:
     seconds, questions = cost.seconds / cost.examples, cost.questions_per_text
     took = f"{seconds:.1f} s" if seconds >= 1 else f"{1000 * seconds:.3g} ms"
     answers = f" and {questions:,.0f} questions to the model" if questions >= 1 else ""
-    return f"{method} costs {took}{answers} a text."
+    return f"{method} costs {took}{answers} a {nouns.one}."
 
 
 def _cheaper(found: Sequence[Standing], method: str, model: str, costs: Costs) -> list[str]:
@@ -298,8 +304,9 @@ def _cheaper(found: Sequence[Standing], method: str, model: str, costs: Costs) -
         if least >= NEARLY and questions * MUCH_CHEAPER <= dear.questions_per_text:
             nearly.append((questions, other, least))
     return [
-        f"{other} does nearly as well at {questions:,.0f} questions a text: in every test of "
-        f"faithfulness it gains at least {percent(least)} of what {method} gains over chance."
+        f"{other} does nearly as well at {questions:,.0f} questions a {tests[0].nouns.one}: in "
+        f"every test of faithfulness it gains at least {percent(least)} of what {method} gains "
+        "over chance."
         for questions, other, least in sorted(nearly)[:1]
     ]
 
@@ -309,13 +316,13 @@ def _explain_command(run: Run, model: str, method: str) -> str:
     target = _target(run)
     if source is None:
         more = f", target={target!r}" if target else ""
-        return f"veracity.explain(model, text, {method!r}{more})"
+        return f"veracity.explain(model, {run.nouns.one}, {method!r}{more})"
     labels = [name for name in run.labels if name != UNLABELLED]
     known = list(run.config.models[model].labels)
     if "--labels" not in shlex.split(source) and known != labels:
         source += f" --labels {shlex.quote(written_labels(labels))}"  # it has only numbers for them
     more = f" --target {shlex.quote(target)}" if target else ""
-    return f"veracity explain {source} 'a text' --method {shlex.quote(method)}{more}"
+    return f"veracity explain {source} {run.nouns.sample} --method {shlex.quote(method)}{more}"
 
 
 def _target(run: Run) -> str:
@@ -333,7 +340,7 @@ def _next_command(run: Run, *, labels: Sequence[str] = (), more_texts: bool = Fa
     command = run.config.command
     place = f"{run.folder}-again"
     if not command:
-        data = "more_texts" if more_texts else "data"
+        data = f"more_{run.nouns.many}" if more_texts else "data"
         return f"veracity.audit(model, {data}, out={place!r}) with the same arguments"
     options = {"--out", "--json"} | ({"--labels"} if labels else set())
     kept, _ = _without(shlex.split(command), options)
@@ -344,7 +351,7 @@ def _next_command(run: Run, *, labels: Sequence[str] = (), more_texts: bool = Fa
             place_of_data = [i for i, word in enumerate(kept) if i > 1 and _is_data(run, word)]
             if not place_of_data:
                 return ""
-            kept[place_of_data[0]] = PLACEHOLDER
+            kept[place_of_data[0]] = PLACEHOLDERS.get(run.config.dataset.kind, "MORE")
     more = ["--labels", written_labels(labels)] if labels else []
     return shlex.join([*kept, *more, "--out", place])
 

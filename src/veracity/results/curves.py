@@ -16,8 +16,8 @@ from .run import Run
 _COUNTED = re.compile(r"(accuracy|confidence)_without_(\d+)")
 
 _TITLES = {
-    "accuracy": ("Accuracy without the top words", "share of texts answered right"),
-    "confidence": ("Confidence without the top words", "mean probability of the explained label"),
+    "accuracy": ("Accuracy without the top {units}", "share of {many} answered right"),
+    "confidence": ("Confidence without the top {units}", "mean probability of the explained label"),
 }
 
 
@@ -75,11 +75,12 @@ def _whole(run: Run, model: str, examples: list[Example]) -> dict[str, float]:
 
 def _figure(what: str, metric: str, lines: Lines, whole: float, run: Run) -> Figure:
     """Methods in the order of the run, chance as a dashed line."""
-    title, y = _TITLES[what]
+    title, y = (run.nouns.fill(said) for said in _TITLES[what])
     dashed = run.config.baselines
     series = tuple(
         Points.of(m, [(0.0, whole), *sorted(lines[m].items())], line=True, dashed=m in dashed)
         for m in run.explainers
         if m in lines
     )
-    return Figure(title, metric, "words removed, the most important first", y, series)
+    removed = f"{run.nouns.units} removed, the most important first"
+    return Figure(title, metric, removed, y, series)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..core.examples import UNLABELLED, written_labels
-from ..core.inputs import FloatArray, IntArray
+from ..core.inputs import FloatArray, IntArray, Nouns, Text, input_kind
 from .run import Run
 from .statistics import mcnemar, share_interval
 
@@ -49,6 +49,8 @@ class Health:
 
     model: str
     texts: int
+    kind: str = Text.kind
+    """What the inputs are."""
     accuracy: float | None = None  # None where nobody labelled the texts
     low: float | None = None
     high: float | None = None
@@ -89,6 +91,15 @@ class Health:
     """Whether hiding marked words changes answers that hiding as many others leaves as they are."""
 
     @property
+    def nouns(self) -> Nouns:
+        return input_kind(self.kind).nouns
+
+    @property
+    def _many(self) -> str:
+        """So many inputs, as one says it."""
+        return f"{self.texts} {self.nouns.many}"
+
+    @property
     def still(self) -> bool:
         """Whether its answers hardly move, and nothing shows that this little means anything."""
         if self.moved is None or self.moved >= STILL:
@@ -125,28 +136,29 @@ class Health:
     def summary(self) -> str:
         """The figures, in a sentence or two."""
         if self.accuracy is None:
-            said = [f"Nobody labelled the {self.texts} texts: how often it is right is not known."]
+            said = [f"Nobody labelled the {self._many}: how often it is right is not known."]
         else:
             said = [
-                f"It is right on {self.accuracy:.3f} of {self.texts} texts (95 % interval "
+                f"It is right on {self.accuracy:.3f} of {self._many} (95 % interval "
                 f"{self.low:.3f} to {self.high:.3f}); always answering {self.majority_label} would "
                 f"be right on {self.majority:.3f}."
             ]
         if self.moved is not None:
             said.append(
-                f"With every word hidden it answers {self.blank_label} "
+                f"With every {self.nouns.unit} hidden it answers {self.blank_label} "
                 f"({self.blank_probability:.2f}), and its answers move by {_small(self.moved)} on "
                 "average (1 is as far as can be)."
             )
         if self.blank_changed is not None:
             said.append(
-                f"{100 * self.blank_changed:.0f} % of the texts get another answer than a text "
-                "with every word hidden."
+                f"{100 * self.blank_changed:.0f} % of the {self.nouns.many} get another answer "
+                f"than a {self.nouns.one} with every {self.nouns.unit} hidden."
             )
         if self.unread_texts:
             said.append(
-                f"It does not read {self.unread_texts:,} of the texts to their end: "
-                f"{self.unread_words:,} words beyond its limit decide nothing and score zero."
+                f"It does not read {self.unread_texts:,} of the {self.nouns.many} to their end: "
+                f"{self.unread_words:,} {self.nouns.units} beyond its limit decide nothing and "
+                "score zero."
             )
         return " ".join(said)
 
@@ -156,30 +168,30 @@ class Health:
         if self.order:
             return (
                 f"the model's labels seem to be in another order (as they are, it is right on "
-                f"{self.accuracy:.3f} of the texts; in the other order, on "
+                f"{self.accuracy:.3f} of the {self.nouns.many}; in the other order, on "
                 f"{self.order_accuracy:.3f})"
             )
         if self.one_sided:
             others = self.texts - self.usual_texts
             if not others:
                 return (
-                    f"it answers {self.usual_label} to each of the {self.texts} texts, so nothing "
+                    f"it answers {self.usual_label} to each of the {self._many}, so nothing "
                     "shows what makes it answer otherwise"
                 )
             rest = f"the other {others} do" if others > 1 else "the one other does"
             return (
-                f"it answers {self.usual_label} to {self.usual_texts} of the {self.texts} texts, "
+                f"it answers {self.usual_label} to {self.usual_texts} of the {self._many}, "
                 f"and {rest} not show what makes it answer otherwise"
             )
         if self.still:
             return (
-                f"hiding every word moves its answers by {_small(self.moved or 0.0)} on average, "
-                "and nothing shows that they hang on words"
+                f"hiding every {self.nouns.unit} moves its answers by {_small(self.moved or 0.0)} "
+                f"on average, and nothing shows that they hang on {self.nouns.units}"
             )
         if not self._no_better:
             return ""
         return (
-            f"it is right on {self.accuracy:.3f} of {self.texts} texts, no oftener than its "
+            f"it is right on {self.accuracy:.3f} of {self._many}, no oftener than its "
             f"answers would be if they were dealt out at random ({self.dealt:.3f})"
         )
 
@@ -194,19 +206,19 @@ class Health:
             )
         if self.one_sided:
             return (
-                f"{self.wrong}. Bring texts that it answers otherwise, or move its threshold so "
-                "that it does; if it never does, check that it is trained and that it gets the "
-                "texts as it was trained on them"
+                f"{self.wrong}. Bring {self.nouns.many} that it answers otherwise, or move its "
+                "threshold so that it does; if it never does, check that it is trained and that it "
+                f"gets the {self.nouns.many} as it was trained on them"
             )
         if self.still:
             return (
-                f"{self.wrong}. Check that it is trained and that it gets the texts as it was "
-                "trained on them"
+                f"{self.wrong}. Check that it is trained and that it gets the {self.nouns.many} as "
+                "it was trained on them"
             )
         if self.wrong:
             return (
-                f"{self.wrong}. Check the model, its labels and how texts are prepared for it, "
-                "before explaining it"
+                f"{self.wrong}. Check the model, its labels and how {self.nouns.many} are prepared "
+                "for it, before explaining it"
             )
         return ""
 
@@ -223,18 +235,18 @@ class Health:
         found = []
         if self.unsteady:
             found.append(
-                f"asked twice about the same texts, the model answers otherwise (by up to "
-                f"{self.restless:.2g}): what methods find may be its own noise. Make it answer the "
-                "same each time"
+                f"asked twice about the same {self.nouns.many}, the model answers otherwise (by up "
+                f"to {self.restless:.2g}): what methods find may be its own noise. Make it answer "
+                "the same each time"
             )
         if self.caution:
             found.append(self.caution)
         if self.length_auc >= BY_LENGTH and not self.by_words:
-            found.append(goes_by_length(self.length_auc))
+            found.append(goes_by_length(self.length_auc, self.nouns))
         if self.moved is not None and self.moved < STILL:
             found.append(
-                f"hiding every word moves its answers by {_small(self.moved)} only: read the order "
-                "of scores, not their size"
+                f"hiding every {self.nouns.unit} moves its answers by {_small(self.moved)} only: "
+                "read the order of scores, not their size"
             )
         return tuple(found)
 
@@ -242,9 +254,10 @@ class Health:
     def rare_cautions(self) -> tuple[str, ...]:
         """Of which answers hardly anything is learnt."""
         return tuple(
-            f"only {count} of the {self.texts} {'text is' if count == 1 else 'texts are'} answered "
+            f"only {count} of the {self.texts} "
+            f"{f'{self.nouns.one} is' if count == 1 else f'{self.nouns.many} are'} answered "
             f"{label}: this audit says hardly anything of explanations of that answer. Bring more "
-            "such texts"
+            f"such {self.nouns.many}"
             for label, count in ([] if self.fault else self.rare)
         )
 
@@ -255,13 +268,14 @@ class Health:
             return ""
         if not self.tellable:
             return (
-                f"{self.texts} texts, {self.majority:.0%} of them {self.majority_label}, cannot "
-                "show whether the model is right oftener than chance: bring more labelled texts"
+                f"{self._many}, {self.majority:.0%} of them {self.majority_label}, cannot show "
+                "whether the model is right oftener than chance: bring more labelled "
+                f"{self.nouns.many}"
             )
         return (
-            f"{self.texts} texts do not show that the model is right oftener than its answers "
+            f"{self._many} do not show that the model is right oftener than its answers "
             f"would be if dealt out at random ({self.dealt:.3f}): bring more "
-            "labelled texts, or mend it"
+            f"labelled {self.nouns.many}, or mend it"
         )
 
 
@@ -281,6 +295,7 @@ def health(run: Run, model: str) -> Health:
     found = Health(
         model=model,
         texts=len(ids),
+        kind=run.config.dataset.kind,
         moved=blank.get("moved"),
         blank_probability=blank.get("probability"),
         blank_changed=blank.get("changed"),
@@ -377,12 +392,12 @@ def length_auc(lengths: Mapping[str, Sequence[int]], said: Mapping[str, int]) ->
     return found
 
 
-def goes_by_length(auc: float) -> str:
+def goes_by_length(auc: float, nouns: Nouns = Text.nouns) -> str:
     """What to make of answers that length tells."""
     return (
-        f"how long a text is tells its answer almost surely (area under the curve {auc:.2f}): it "
-        "may go by length, and words that are marked may only stand for theirs. Try texts of one "
-        "length"
+        f"how {nouns.long} a {nouns.one} is tells its answer almost surely (area under the curve "
+        f"{auc:.2f}): it may go by {nouns.length}, and {nouns.units} that are marked may only "
+        f"stand for theirs. Try {nouns.many} of one {nouns.length}"
     )
 
 

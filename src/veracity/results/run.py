@@ -17,7 +17,7 @@ from ..core.attributions import Attribution
 from ..core.errors import PluginError, RunError
 from ..core.examples import Dataset, Example, families
 from ..core.files import FolderKind, read_json, reading, remove_own, write_json
-from ..core.inputs import FloatArray, Input
+from ..core.inputs import FloatArray, Input, Nouns, input_kind
 from ..core.metrics import Quantity, Row
 from ..core.plugins import nearest
 from ..core.schema import check_schema
@@ -151,10 +151,10 @@ class Run:
         finished = (self.folder / SUMMARIES).exists()
         if plan and old and finished and plan.budget < old.budget:
             raise RunError(
-                f"{self.folder} holds a finished run on {old.texts:,} texts with a budget of "
-                f"{old.budget:,} questions; one of {plan.budget:,} holds less "
-                f"({plan.texts:,} texts). Leave the budget as it was, or choose another folder; "
-                "nothing was changed"
+                f"{self.folder} holds a finished run on {old.texts:,} {self.nouns.many} with a "
+                f"budget of {old.budget:,} questions; one of {plan.budget:,} holds less "
+                f"({plan.texts:,} {self.nouns.many}). Leave the budget as it was, or choose "
+                "another folder; nothing was changed"
             )
 
     def _clear(self) -> None:
@@ -291,6 +291,11 @@ class Run:
     def labels(self) -> tuple[str, ...]:
         return self.config.dataset.labels
 
+    @property
+    def nouns(self) -> Nouns:
+        """What people call the inputs and what is hidden of them."""
+        return input_kind(self.config.dataset.kind).nouns
+
     def examples(self) -> list[Example[Any]]:
         """The examples as they were read; older runs hold neither truth masks nor partners."""
         try:
@@ -381,8 +386,8 @@ class Run:
         place, families = self._axes[model]
         if not {*place} >= {example for found in rows.values() for example in found}:
             raise RunError(
-                f"{self.folder} holds scores of texts that {model} did not answer. Give the audit "
-                "command again"
+                f"{self.folder} holds scores of {self.nouns.many} that {model} did not answer. "
+                "Give the audit command again"
             )
         by_name: defaultdict[str, defaultdict[str, FloatArray]] = defaultdict(
             lambda: defaultdict(lambda: np.full(len(place), np.nan))
@@ -480,6 +485,6 @@ def remarks(run: Run) -> list[str]:
     if run.config.plan:
         found.append(f"Chosen: {run.config.plan.sentence}.")
     if run.partial is not None:
-        of = f"{run.partial.texts:,} of {run.partial.of:,} texts"
+        of = f"{run.partial.texts:,} of {run.partial.of:,} {run.nouns.many}"
         found.append(f"Partial: all of this is told by {of}. {run.partial.why}.")
     return found

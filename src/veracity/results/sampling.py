@@ -21,7 +21,7 @@ STEADY = 0.5
 
 NOTES = {
     "error": "standard error of its scores",
-    "stability": "share of its five strongest words that another draw would find again",
+    "stability": "share of its five strongest {units} that another draw would find again",
 }
 """What methods note about their own error."""
 
@@ -162,7 +162,7 @@ def own_errors(run: Run) -> Iterator[OwnError]:
                         model=model,
                         method=method,
                         name=name,
-                        about=about,
+                        about=run.nouns.fill(about),
                         texts=len(values),
                         mean=float(np.mean(values)),
                     )
@@ -175,7 +175,7 @@ def draw_correlation(run: Run, model: str, method: str) -> float | None:
     first = run.attributions(model, method)
     found = []
     for example, again in run.second_draw.attributions(model, method).items():
-        one, other = (np.asarray(a.scores, dtype=np.float64) for a in (first[example], again))
+        one, other = (a.unit_scores for a in (first[example], again))
         if len(one) > 2 and min(one.std(), other.std()) > 0:
             found.append(float(np.corrcoef(one, other)[0, 1]))
     return float(np.mean(found)) if found else None

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..core.errors import RunError
 from ..core.files import read_json, write_json
-from ..core.inputs import FloatArray, IntArray
+from ..core.inputs import FloatArray, IntArray, Nouns, Text, input_kind
 from ..core.metrics import Quantity
 from ..core.schema import from_json
 from .columns import Column
@@ -81,10 +81,16 @@ class Standing:
     where: str = ""
     """How words are hidden, where the metric hides any."""
     quality: str = "faithfulness"
+    kind: str = Text.kind
+    """What the inputs are."""
     share: bool = False
     """Whether its mean is a share of texts."""
     blunt: str = ""
     """Where random words do nearly what the best found do: what both do; else empty."""
+
+    @property
+    def nouns(self) -> Nouns:
+        return input_kind(self.kind).nouns
 
     @property
     def chance(self) -> Entry | None:
@@ -109,6 +115,7 @@ def standings(run: Run) -> list[Standing]:
     found: list[Standing] = []
     for model in run.models:
         found += _compare(_columns(run, model), run.config.baselines)
+    found = [replace(s, kind=run.config.dataset.kind) for s in found]
     return _with_blunt(found, run)
 
 
@@ -139,10 +146,11 @@ def _with_blunt(found: list[Standing], run: Run) -> list[Standing]:
         if not s.headline and (not s.share or np.median(sizes) < 2 * first):
             continue
         if s.ceiling > LEAST_EFFECT and chance.on_searched >= BLUNT * s.ceiling:
-            effects[s.model, s.where] = f"on {s.searched} texts searched, " + (
+            effects[s.model, s.where] = f"on {s.searched} {s.nouns.many} searched, " + (
                 f"{s.name.replace('_', ' ')} {chance.on_searched:.3f} against {s.ceiling:.3f}"
                 if s.headline
-                else f"{first} random words {s.where} change {100 * chance.on_searched:.0f} % of "
+                else f"{first} random {s.nouns.units} {s.where} change "
+                f"{100 * chance.on_searched:.0f} % of "
                 f"the answers, the best {first} {100 * s.ceiling:.0f} %"
             )
     return [replace(s, blunt=effects.get((s.model, s.where), "")) if s.where else s for s in found]

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from ..core.inputs import Nouns
 from .health import Health
 from .run import Cost
 from .standings import Entry, Standing, part_of_way
@@ -65,7 +66,7 @@ def verdicts(
 def _verdict(
     tests: Sequence[Standing], state: Health | None, costs: Costs, preferred: str
 ) -> Verdict:
-    first = tests[0]
+    first, nouns = tests[0], tests[0].nouns
     scored = _distinct([s for s in tests if s.best is not None])
 
     def none(why: str, *, more_texts: bool = False) -> Verdict:
@@ -91,10 +92,10 @@ def _verdict(
     blunt = next((s for s in telling if s.blunt), None)
     if blunt is not None and all(s.blunt for s in telling):
         return none(
-            "no method is recommended: which words are hidden hardly matters to this model. "
-            f"Random ones do nearly what the best that a search found do ({blunt.blunt}), so it "
-            "seems to go by how many words there are, or by what is no word. Do not show words; "
-            "look at the model."
+            f"no method is recommended: which {nouns.units} are hidden hardly matters to this "
+            f"model. Random ones do nearly what the best that a search found do ({blunt.blunt}), "
+            f"so it seems to go by how many {nouns.units} there are, or by what is no "
+            f"{nouns.unit}. Do not show {nouns.units}; look at the model."
         )
     leaders = [_leaders(s) for s in telling]
     common = set.intersection(*leaders)
@@ -107,7 +108,7 @@ def _verdict(
     )
     tied = tuple(m for m in _in_order(telling, common) if m != use)
     disagree = not common and len(telling) > 1
-    sentence = f"To {first.purpose}, use {with_questions(use, first.model, costs)}: "
+    sentence = f"To {first.purpose}, use {with_questions(use, first.model, costs, nouns)}: "
     sentence += "; ".join(_figure(s, use) for s in scored) + "."
     rivals = set().union(*(_near(s) for s in telling)) - {use}
     leads = not rivals and all(sum(not e.is_chance for e in s.entries) > 1 for s in telling)
@@ -185,35 +186,36 @@ def _mean_gain(tests: Sequence[Standing], method: str) -> float:
 def _chance_sentence(tests: Sequence[Standing]) -> tuple[str, bool]:
     """Why no method is told from chance, too few texts or no difference, and whether more texts
     could tell."""
-    best = next(s.best for s in tests if s.best is not None)
+    best, nouns = next((s.best, s.nouns) for s in tests if s.best is not None)
     few = [s for s in tests if s.best is not None and not s.best.could_beat_chance]
     if few:
         k = max(s.chance_comparisons for s in few)
         if best.off_chance == 0 and best.n >= texts_needed(k):
             return (
                 "no method is recommended: every method scores as random scores do on all "
-                f"{best.n} texts, so it makes no difference which words are hidden. More texts "
-                "will not help; look at the model."
+                f"{best.n} {nouns.many}, so it makes no difference which {nouns.units} are hidden. "
+                f"More {nouns.many} will not help; look at the model."
             ), False
         if best.n >= texts_needed(k):
             return (
                 f"nothing can be said: {best.method}, the best, scores otherwise than random "
-                f"scores on {best.off_chance} of {best.n} texts only, and {k} "
+                f"scores on {best.off_chance} of {best.n} {nouns.many} only, and {k} "
                 f"{'comparisons need' if k > 1 else 'comparison needs'} {texts_needed(k)} such "
-                f"texts. Give more texts, and longer ones{_ahead(few[0])}."
+                f"{nouns.many}. Give more {nouns.many}, and {nouns.longer} ones{_ahead(few[0])}."
             ), True
-        many = f"{best.n} text{'s are' if best.n != 1 else ' is'}"
+        many = f"{best.n} {f'{nouns.many} are' if best.n != 1 else f'{nouns.one} is'}"
         scored = f" that could be scored (of {best.n + best.undefined})" if best.undefined else ""
         return (
             f"{many} too few{scored} for {k} comparison{'s' * (k > 1)} with random scores: no "
             f"result, however clear, could be told from luck. Give at least {texts_needed(k)} "
-            + ("such texts" if scored else "texts")
+            + ("such " if scored else "")
+            + nouns.many
             + _ahead(few[0])
             + "."
         ), True
     return (
         f"no method is shown to beat random scores: the best, {best.method}, reaches "
-        f"{_interval(best)}, which chance could also give. More texts may tell."
+        f"{_interval(best, nouns)}, which chance could also give. More {nouns.many} may tell."
     ), True
 
 
@@ -225,10 +227,10 @@ def _ahead(s: Standing) -> str:
     return f" (so far {best.method} is ahead, {best.mean:.3f} against {chance.mean:.3f})"
 
 
-def with_questions(method: str, model: str, costs: Costs) -> str:
+def with_questions(method: str, model: str, costs: Costs, nouns: Nouns) -> str:
     """A method with what it asks, which is what its score was bought for."""
     questions = questions_per_text(method, model, costs)
-    return f"{method} at {questions:,.0f} questions a text" if questions >= 2 else method
+    return f"{method} at {questions:,.0f} questions a {nouns.one}" if questions >= 2 else method
 
 
 def questions_per_text(method: str, model: str, costs: Costs) -> float:
@@ -241,11 +243,11 @@ def _figure(s: Standing, method: str) -> str:
     words = s.name.replace("_", " ")
     plugin = s.metric.split("(")[0]
     quantity = words if words.startswith(plugin) else f"{plugin} {words}"
-    where = f" with words {s.where}" if s.where else "" if s.metric == plugin else f" ({s.metric})"
+    where = f" {condition(s)}" if s.where else "" if s.metric == plugin else f" ({s.metric})"
     entry = next((e for e in s.entries if e.method == method), None)
     if entry is None:
         return f"{quantity}{where} not scored"
-    said = f"{quantity}{where} {_interval(entry)}"
+    said = f"{quantity}{where} {_interval(entry, s.nouns)}"
     if s.chance is not None:
         said += f", random scores {s.chance.mean:.3f}"
     if entry.share is not None:
@@ -254,23 +256,24 @@ def _figure(s: Standing, method: str) -> str:
     return said
 
 
-def _interval(e: Entry) -> str:
+def _interval(e: Entry, nouns: Nouns) -> str:
     if e.n < FEW:
-        return f"{e.mean:.3f} ({e.n} of the texts: too few to say how sure)"
-    return f"{e.mean:.3f} (95 % interval {e.low:.3f} to {e.high:.3f}, {e.n} texts)"
+        return f"{e.mean:.3f} ({e.n} of the {nouns.many}: too few to say how sure)"
+    return f"{e.mean:.3f} (95 % interval {e.low:.3f} to {e.high:.3f}, {e.n} {nouns.many})"
 
 
 def _how_sure(tests: Sequence[Standing], verdict: Verdict, near: set[str]) -> str:
     telling = [s for s in tests if able(s)]
     use, tied, disagree = verdict.use or "", verdict.tied, verdict.disagree
+    units = tests[0].nouns.units
     said = ""
     hidings = [s.where for s in telling if s.where and use in _leaders(s)]
     if disagree:
         said += f" The tests disagree: best or tied are {leaders_by_test(telling)}."
     elif len(hidings) > 1:
-        said += f" It is best{' or tied' if near else ''} with words {listed(hidings)}."
+        said += f" It is best{' or tied' if near else ''} with {units} {listed(hidings)}."
     elif hidings and len(tests) == 1:
-        said += f" Words were hidden in one way only ({hidings[0]})."
+        said += f" {units.capitalize()} were hidden in one way only ({hidings[0]})."
     silent = [condition(s) for s in tests if not able(s)]
     if silent:
         said += f" No method is shown to beat random scores {listed(silent)}."
@@ -304,13 +307,15 @@ def _seen(tests: Sequence[Standing]) -> str:
     few = [s for s in tests if s.detectable is None and s.differing is None and s.comparisons]
     if few:
         k = max(s.comparisons for s in few)
-        return f" (to tell methods apart in {k} comparisons takes {texts_needed(k)} texts)"
+        many = few[0].nouns.many
+        return f" (to tell methods apart in {k} comparisons takes {texts_needed(k)} {many})"
     apart = [s.detectable for s in tests if s.detectable]
     said = [f"differences below {max(apart):.2g} may be missed"] if apart else []
     sparse = {condition(s): s.differing for s in tests if s.differing is not None}
     if sparse:
         where = f"{listed(list(sparse))} " if apart else ""
-        texts = "text" if min(sparse.values()) == 1 else "texts"
+        nouns = tests[0].nouns
+        texts = nouns.one if min(sparse.values()) == 1 else nouns.many
         said.append(
             f"{where}they differ on {min(sparse.values())} {texts} only, too few to say what "
             "differences may be missed"
@@ -349,7 +354,7 @@ def _mean(s: Standing, method: str) -> float | None:
 
 
 def condition(s: Standing) -> str:
-    return f"with words {s.where}" if s.where else f"by {s.metric}"
+    return f"with {s.nouns.units} {s.where}" if s.where else f"by {s.metric}"
 
 
 def least_gain(tests: Sequence[Standing], other: str, method: str) -> float:
