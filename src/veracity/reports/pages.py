@@ -57,16 +57,19 @@ def rendered(
     styles: Sequence[str] = ("report.css",),
     scripts: Sequence[str] = ("report.js",),
     filters: Mapping[str, Callable[..., Any]] | None = None,
+    pictures: bool = False,
     **context: Any,
 ) -> str:
-    """The template with these files of ours as its style and its script."""
+    """The template with these files of ours as its style and its script; `pictures` that stand in
+    the page itself may be shown."""
     css, js = (
         "\n".join((_HERE / f).read_text("utf-8") for f in files) for files in (styles, scripts)
     )
     templates = environment()
     templates.filters |= filters or {}
     policy = (
-        f"default-src 'none'; script-src '{_digest(js)}'; style-src '{_digest(css)}'; "
+        f"default-src 'none'; {'img-src data:; ' if pictures else ''}"
+        f"script-src '{_digest(js)}'; style-src '{_digest(css)}'; "
         "base-uri 'none'; form-action 'none'"
     )
     return templates.get_template(template).render(
