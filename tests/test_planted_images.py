@@ -176,7 +176,9 @@ def test_ex_5_5_points_within_the_range() -> None:
     assert point(0.5, 1.0, 1.0).inside
 
 
-def test_planted_images_runs_and_goes_on(tmp_path: Path) -> None:
+def test_planted_images_runs_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # so few and small pictures teach little: here a network is scored that learnt something
+    monkeypatch.setattr("veracity.recipes.papers.planted_images.ENOUGH", 0.6)
     recipe = recipes.make("planted_images(manipulations=('centre_brightness', 'striped_noise'))")
 
     def go() -> Findings:
@@ -195,7 +197,7 @@ def test_planted_images_runs_and_goes_on(tmp_path: Path) -> None:
     scored = {p["run"] for p in points if p["experiment"] != "accuracy"}
     assert len(scored) == len(passed) < len(runs.rows)
     for p in points:
-        assert float(p["accuracy"]) > 0.95 or p["experiment"] == "accuracy"
+        assert float(p["accuracy"]) > 0.6 or p["experiment"] == "accuracy"
         assert 0 < float(p["region"]) < 1 and int(p["n"]) in (2, 3)
         assert p["undefined"] != "0" or 0 <= float(p["attr"]) <= 1
     kept = [p for p in points if p["experiment"] == "accuracy"]
