@@ -6,7 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ...changes import PictureMark
+from ...core.plugins import format_spec
 from ._planted_images_draws import (
+    FIXED,
     MANIPULATIONS,
     Draw,
     Pair,
@@ -102,3 +105,10 @@ def drawn_runs(
 
 def _trained(experiments: Sequence[str]) -> set[str]:
     return {PictureRun(name).trained.experiment for name in experiments}
+
+
+def parameters(mark: PictureMark) -> str:
+    """A mark with its extent and visibility, those too that are as they are by default."""
+    return format_spec(
+        mark.plugin_name(), {name: getattr(mark, name) for name in FIXED[type(mark)]}
+    )
