@@ -68,7 +68,8 @@ INTRODUCTIONS = {
     "recipes": (
         "Recipes",
         "`veracity list recipes`; `veracity run RECIPE --scale smoke|laptop|paper`. What was seen: "
-        "[planted articles](../results/planted_text.md), [IDC](../results/idc.md), "
+        "[planted articles](../results/planted_text.md), "
+        "[planted marks](../results/planted_images.md), [IDC](../results/idc.md), "
         "[DuTrust](../results/dutrust.md).",
     ),
     "datasets": (

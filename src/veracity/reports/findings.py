@@ -33,6 +33,7 @@ def build_findings(found: Findings, links: Links | None = None) -> str:
         styles=("report.css", "charts.css", "findings.css"),
         scripts=(),
         filters={"figure": figure},
+        pictures=bool(found.pictures),
         found=found,
         links=links or {},
         charts=[charts.chart(f) for f in found.figures],

@@ -155,6 +155,23 @@ class ShownText:
 
 
 @dataclass(frozen=True)
+class Panel:
+    """A picture as PNG in base64, and what it shows."""
+
+    name: str
+    png: str
+
+
+@dataclass(frozen=True)
+class ShownPictures:
+    """Pictures side by side."""
+
+    title: str
+    about: str
+    panels: tuple[Panel, ...]
+
+
+@dataclass(frozen=True)
 class Findings:
     """All that a page needs."""
 
@@ -167,6 +184,7 @@ class Findings:
     figures: tuple[Figure, ...] = ()
     texts: tuple[ShownText, ...] = ()
     notes: tuple[str, ...] = ()
+    pictures: tuple[ShownPictures, ...] = ()
 
     @property
     def statements(self) -> dict[str, list[Claim]]:
