@@ -177,6 +177,21 @@ def test_an_answer_to_nearly_all_texts_needs_others_that_are_shown_to_be_right(
         assert not state.fault
 
 
+def test_two_odd_answers_in_300_show_nothing_of_five_labels() -> None:
+    gold = np.arange(300) % 5
+    said = np.zeros(300, dtype=np.int64)
+    said[1], said[2] = 1, 2  # both right
+    state = judged(Health(model="m", texts=300, moved=0.3), gold, said, list("abcde"))
+    assert state.one_sided and "a to 298 of the 300 texts" in state.fault
+
+
+def test_answers_that_nothing_moves_are_first_those_of_a_model_that_is_not_trained() -> None:
+    gold, said = np.arange(200) % 5, np.zeros(200, dtype=np.int64)
+    state = judged(Health(model="m", texts=200, moved=4e-5), gold, said, list("abcde"))
+    assert "moves its answers by 4e-05 on average. Check that it is trained" in state.fault
+    assert "threshold" not in state.fault
+
+
 @pytest.mark.parametrize("labels", [2, 4, 20])
 def test_another_order_of_labels_is_noticed(labels: int) -> None:
     rng = np.random.default_rng(0)

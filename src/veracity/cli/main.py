@@ -199,6 +199,10 @@ def _outcome(error: BaseException | None, received: int | None) -> tuple[str, in
     if interrupted or (received is not None and error is not None and code != 0):
         number = received or signal.SIGINT
         said = "interrupted. What was written is kept: the same command goes on from there"
+        if sys.argv[1:2] == ["suspects"]:
+            said = (
+                "interrupted. Of a look for suspects nothing is kept: it begins anew (see --limit)"
+            )
         return said, SIGNALLED + number
     if any(isinstance(e, BrokenPipeError) for e in (error, behind, lost)):
         return "", CLOSED_PIPE

@@ -39,8 +39,14 @@ SELDOM = 5
 NEARLY_ALL = 0.95
 """From this share of the texts on, one answer leaves the others unseen."""
 
+UNTRAINED = 1e-4
+"""Answers that move by less when everything is hidden are most likely those of random weights."""
+
 FEWEST_RIGHT = 2
 """So many of the other answers must be right before they show anything: one may be an oddity."""
+
+LEAST_FOUND = 0.025
+"""And such a share of the texts that ought to be answered otherwise must be."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +74,8 @@ class Health:
     """To how many it does."""
     others_right: int = 0
     """How many of the other texts it answers rightly."""
+    others_due: int = 0
+    """Texts that ought to get another answer than the usual one."""
     order: tuple[str, ...] = ()
     """The labels in an order under which the same answers are far oftener right; else empty."""
     order_accuracy: float | None = None
@@ -123,8 +131,9 @@ class Health:
     @property
     def _better(self) -> bool:
         """Whether it is shown to be right oftener than its answers would be, dealt out at random;
-        beside an answer to nearly all texts by more than one of the others."""
-        several = not self.usual_label or self.others_right >= FEWEST_RIGHT
+        beside an answer to nearly all texts by several of the others."""
+        enough = max(FEWEST_RIGHT, LEAST_FOUND * self.others_due)
+        several = not self.usual_label or self.others_right >= enough
         return several and self.p_dealt is not None and self.p_dealt <= LEVEL
 
     @property
@@ -204,17 +213,20 @@ class Health:
                 f"{shlex.quote(written_labels(self.order))} (labels=… in "
                 "Python) and give the command again"
             )
+        trained = f"that it is trained and that it gets the {self.nouns.many} as it was trained on"
+        if self.one_sided and self.moved is not None and self.moved < UNTRAINED:
+            return (
+                f"{self.wrong}, and hiding every {self.nouns.unit} moves its answers by "
+                f"{_small(self.moved)} on average. Check {trained} them; if it is, bring "
+                f"{self.nouns.many} that it answers otherwise"
+            )
         if self.one_sided:
             return (
                 f"{self.wrong}. Bring {self.nouns.many} that it answers otherwise, or move its "
-                "threshold so that it does; if it never does, check that it is trained and that it "
-                f"gets the {self.nouns.many} as it was trained on them"
+                f"threshold so that it does; if it never does, check {trained} them"
             )
         if self.still:
-            return (
-                f"{self.wrong}. Check that it is trained and that it gets the {self.nouns.many} as "
-                "it was trained on them"
-            )
+            return f"{self.wrong}. Check {trained} them"
         if self.wrong:
             return (
                 f"{self.wrong}. Check the model, its labels and how {self.nouns.many} are prepared "
@@ -254,9 +266,8 @@ class Health:
     def rare_cautions(self) -> tuple[str, ...]:
         """Of which answers hardly anything is learnt."""
         return tuple(
-            f"only {count} of the {self.texts} "
-            f"{f'{self.nouns.one} is' if count == 1 else f'{self.nouns.many} are'} answered "
-            f"{label}: this audit says hardly anything of explanations of that answer. Bring more "
+            f"only {count} of the {self.texts} {self.nouns.many} "
+            f"{'is' if count == 1 else 'are'} answered {label}: this audit says hardly anything of explanations of that answer. Bring more "
             f"such {self.nouns.many}"
             for label, count in ([] if self.fault else self.rare)
         )
@@ -330,6 +341,7 @@ def judged(
     return replace(
         _with_usual(found, said, labels),
         others_right=int(right[said != np.bincount(said).argmax()].sum()),
+        others_due=int((gold != np.bincount(said).argmax()).sum()),
         accuracy=float(right.mean()),
         low=low,
         high=high,

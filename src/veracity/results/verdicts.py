@@ -209,7 +209,7 @@ def _chance_sentence(tests: Sequence[Standing]) -> tuple[str, bool]:
             f"{many} too few{scored} for {k} comparison{'s' * (k > 1)} with random scores: no "
             f"result, however clear, could be told from luck. Give at least {texts_needed(k)} "
             + ("such " if scored else "")
-            + nouns.many
+            + f"{nouns.many}, better several times as many"
             + _ahead(few[0])
             + "."
         ), True
