@@ -375,6 +375,16 @@ def test_a_damaged_run_is_told(tmp_path: Path, content: str, says: str) -> None:
         Run.open(tmp_path / "other")
 
 
+@pytest.mark.parametrize("target", ["", "7", -1])
+def test_a_target_that_is_no_label_is_told(tmp_path: Path, target: object) -> None:
+    made_run(tmp_path)
+    content = json.loads((tmp_path / "run.json").read_text())
+    content["config"]["target"] = target
+    (tmp_path / "run.json").write_text(json.dumps(content))
+    with pytest.raises(RunError, match="expected the target among predicted, gold, 0, 1"):
+        Run.open(tmp_path)
+
+
 def test_files_appear_whole_or_not_at_all(tmp_path: Path) -> None:
     target = tmp_path / "a" / "file"
     with pytest.raises(RuntimeError), written_whole(target) as file:

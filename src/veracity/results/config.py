@@ -151,6 +151,11 @@ class RunConfig:
     train: Mapping[str, TrainingSetInfo] = field(default_factory=dict)
     plan: BudgetPlan | None = None
 
+    def __post_init__(self) -> None:
+        known = ("predicted", "gold", *map(str, range(len(self.dataset.labels))))
+        if str(self.target) not in known:
+            raise ValueError(f"expected the target among {', '.join(known)}; got {self.target!r}")
+
     @property
     def baselines(self) -> list[str]:
         """The methods that look at nothing."""

@@ -267,7 +267,8 @@ class Health:
         """Of which answers hardly anything is learnt."""
         return tuple(
             f"only {count} of the {self.texts} {self.nouns.many} "
-            f"{'is' if count == 1 else 'are'} answered {label}: this audit says hardly anything of explanations of that answer. Bring more "
+            f"{'is' if count == 1 else 'are'} answered {label}: this audit says hardly "
+            "anything of explanations of that answer. Bring more "
             f"such {self.nouns.many}"
             for label, count in ([] if self.fault else self.rare)
         )
