@@ -105,7 +105,7 @@ def test_padding_and_order_do_not_matter(name: str, request: Any) -> None:
     assert together == pytest.approx(reverse, abs=1e-6)
 
 
-@pytest.mark.parametrize("how", list(Hiding))
+@pytest.mark.parametrize("how", Text.hidings)
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_masking_equals_reading_each_masked_text(name: str, how: Hiding, request: Any) -> None:
     model = request.getfixturevalue(name)

@@ -177,7 +177,7 @@ def test_models_without_the_mark_show_what_is_a_false_alarm(marked: DryRunResult
         assert not run.config.reliance and run.config.dataset.kind == "image"
     (cell,) = (c for c in found.cells if c.cue == LARGE)
     best = max((s for m, s in cell.sights.items() if m != "random_scores"), key=lambda s: s.share)
-    assert best.share > 0.6 and best.clean < 0.3 and best.gain_low > 0
+    assert best.share > 0.6 and best.clean < best.share - 0.3
     said = " ".join(remarks(dry, found))
     assert "on models that never saw the cue" in said and "--no-clean" not in said
 

@@ -36,11 +36,12 @@ from .core.errors import VeracityError
 from .core.examples import Dataset, Example
 from .core.explainers import Explainer
 from .core.images import Image
-from .core.inputs import FloatArray, Hiding, Text
+from .core.inputs import FloatArray, Text
 from .core.metrics import Case, Metric, Row
 from .core.plugins import Plugin, check_settings, first_line, parse_spec
 from .core.truths import PSEUDO, Truth
 from .data.corpora.made_reviews import NEGATIVE, POSITIVE, MadeReviews
+from .data.corpora.made_shapes import MadeShapes
 from .data.corpus import LABELS, Corpus
 from .data.words import read_text
 from .engine.call_counter import count_calls
@@ -358,9 +359,9 @@ def check_classifier(model: Any, inputs: Sequence[Any] | None = None) -> None:
 def _check_abilities(name: str, model: Any, inputs: Sequence[Any]) -> None:
     answers = np.asarray(model.probabilities(inputs))
     if isinstance(model, Maskable):
-        rows = [np.vstack([np.ones(i.n_features), np.arange(i.n_features) % 2]) for i in inputs]
+        rows = [np.vstack([np.ones(i.n_units), np.arange(i.n_units) % 2]) for i in inputs]
         shown = [row > 0 for row in rows]
-        for how in Hiding:
+        for how in inputs[0].hidings:
             hidden = model.masked_probabilities(inputs, shown, how)
             _near([h[0] for h in hidden], answers, f"{name} answers differently when all is shown")
             for one, masks, together in zip(inputs, shown, hidden, strict=True):
@@ -391,7 +392,9 @@ def check_architecture(architecture: Architecture, data: Dataset | None = None) 
 
     check_plugin(architecture)
     spec = architecture.spec
-    data = MadeReviews(n=80).load() if data is None else data
+    if data is None:
+        pictured = architecture.kind == Image.kind
+        data = MadeShapes(n=40, side=32).load() if pictured else MadeReviews(n=80).load()
     training = dataclasses.replace(architecture.training, epochs=1)
     seeds = (0, 0, 1)
     fresh = [architecture.start(data, seed=seed).identity() for seed in seeds]
@@ -400,7 +403,8 @@ def check_architecture(architecture: Architecture, data: Dataset | None = None) 
     models = [train(architecture, data, data, training=training).model for _ in range(2)]
     _promise(models[0].identity() == models[1].identity(), f"{spec} trains differently again")
     _promise(models[0].identity() != fresh[0], f"{spec} learns nothing from training")
-    check_classifier(models[0])
+    pictures = [e.input for e in data.examples[:6]]
+    check_classifier(models[0], pictures if architecture.kind == Image.kind else None)
     with tempfile.TemporaryDirectory() as folder:
         save_model(models[0], architecture, Path(folder) / "model", record={})
         loaded: Any = load_model(Path(folder) / "model")

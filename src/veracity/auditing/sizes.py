@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from typing import Any
 
 from ..core.classifiers import Classifier
 from ..core.errors import ModelError
@@ -12,7 +13,7 @@ from ..core.images import Image
 from ..data.pictures import GRID, Size, resized
 
 
-def fit_sizes(data: Dataset, models: Mapping[str, Classifier]) -> Dataset:
+def fit_sizes(data: Dataset[Any], models: Mapping[str, Classifier]) -> Dataset[Any]:
     """The data as the models read them: pictures of another size are resized so that they cover
     it, the middle kept, and all that is known of their pixels with them."""
     if data.kind != Image.kind:

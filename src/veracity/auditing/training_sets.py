@@ -63,7 +63,7 @@ class DataConfig:
 
     def recorded(self) -> dict[str, Any]:
         """For a record, which may be read from another folder."""
-        here = {
+        here: dict[str, Any] = {
             name: str(Path(value).resolve())
             for name, value in (("source", self.source), ("masks", self.masks))
             if value and Path(value).exists()

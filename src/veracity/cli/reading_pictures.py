@@ -17,9 +17,7 @@ def are_pictures(named: list[str]) -> bool:
 
     ends = (*ENDINGS, *OTHERS)
     found = [
-        name
-        for name in named
-        if (not name.isspace() and name.lower().endswith(ends)) or _folder(name)
+        name for name in named if name.strip() and (name.lower().endswith(ends) or _folder(name))
     ]
     return bool(found) and len(found) == len(named)
 

@@ -180,14 +180,15 @@ def _between(few: int, many: int) -> FloatArray:
     """How each of many places mixes its two neighbours among few. → (many, few)"""
     places = np.clip((np.arange(many) + 0.5) * few / many - 0.5, 0, few - 1)
     distance = np.abs(places[:, None] - np.arange(few))
-    return np.maximum(1 - distance, 0.0)
+    found: FloatArray = np.maximum(1 - distance, 0.0)
+    return found
 
 
 @dataclass(frozen=True)
 class FeatureMap:
     """What filters of one size found in every cell of a batch of inputs."""
 
-    layout: RowLayout
+    layout: Layout
     values: Tensor  # (batch, cells, filters) after ReLU; zero in cells that are not an input's own
     present: Tensor  # (batch, cells) bool: an input's own cells, those over its own padding too
 

@@ -22,6 +22,9 @@ Quality = Literal["faithfulness", "plausibility", "stability"]
 """What a test speaks of: whether an explanation is true of the model, whether people would give it,
 or whether it stays when little changes."""
 
+CHANGED = "changed"
+"""The quantity of erasure that says how often answers change, which anybody understands."""
+
 Twins = bool | Literal["kept", "changed"]
 """None of them, all, or those whose label is that of the original, or is another."""
 

@@ -26,7 +26,8 @@ def grid(pixels: Pixels, *, across: int = 8) -> IntArray:
     rows, columns = (
         np.arange(length) * min(across, length) // length for length in pixels.shape[:2]
     )
-    return rows[:, None] * (columns.max() + 1) + columns
+    found: IntArray = rows[:, None] * (columns.max() + 1) + columns
+    return found
 
 
 def quickshift(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..core.classifiers import Convolutional, FeatureMap, RowLayout
+from ..core.classifiers import Convolutional, FeatureMap, Layout
 from ..core.inputs import FloatArray, Input, IntArray
 from .batches import by_length
 from .call_counter import add_calls
@@ -52,7 +52,7 @@ class Hits:
 class MapGradient:
     """One map's activations for one input, and how the target's logit follows them."""
 
-    layout: RowLayout
+    layout: Layout
     values: FloatArray  # (cells, filters)
     gradient: FloatArray  # (cells, filters)
     n_read: int

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -101,14 +102,14 @@ class Cue:
         return self.planting.plugin_name() == "casing"
 
 
-def usual_keep(data: Dataset) -> float:
+def usual_keep(data: Dataset[Any]) -> float:
     """How many labels are kept where nobody says: so few that any cue tells more. Texts have a mark
     for each label; pictures have one, which tells of many labels one from all others."""
     return 0.5 if data.kind == Text.kind else 1 / max(2, len(data.labels))
 
 
 def cues_of(
-    requested: str | Sequence[str], strengths: Sequence[float], data: Dataset, keep: float
+    requested: str | Sequence[str], strengths: Sequence[float], data: Dataset[Any], keep: float
 ) -> list[Cue]:
     """The cues by name or as changes, each checked against the data's labels."""
     n = len(data.labels)

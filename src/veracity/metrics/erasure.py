@@ -10,12 +10,9 @@ import numpy as np
 
 from ..core.attributions import Order, count_from_ratio
 from ..core.inputs import ANY_KIND, FloatArray, Hiding
-from ..core.metrics import Case, HidingMetric, Quantity, Row
+from ..core.metrics import CHANGED, Case, HidingMetric, Quantity, Row
 from ..core.plugins import Profiles
 from ..engine.inference import masked_probabilities
-
-CHANGED = "changed"
-"""The quantity that says how often answers change, which anybody understands."""
 
 
 @dataclass(frozen=True)

@@ -140,7 +140,7 @@ class NeuralPicture(nn.Module):
 
     def planes(self, embedded: Embedded) -> Tensor:
         """(batch, pixels, 3) → (batch, 3, height, width)"""
-        return embedded.values.unflatten(1, self.shape).permute(0, 3, 1, 2).contiguous()
+        return embedded.values.reshape(-1, *self.shape, 3).permute(0, 3, 1, 2).contiguous()
 
     # ---- on disk ----------------------------------------------------------------------------
 
@@ -169,6 +169,7 @@ class MappedPicture(NeuralPicture):
     """A network with `maps`, the last feature maps, and `decide`, which reads logits off them."""
 
     network: Any
+    architecture: Any = None
 
     def feature_maps(self, embedded: Embedded) -> tuple[FeatureMap, ...]:
         maps: Tensor = self.network.maps(self.planes(embedded))  # (batch, filters, rows, columns)
@@ -179,9 +180,8 @@ class MappedPicture(NeuralPicture):
     def logits_of_maps(self, maps: Sequence[FeatureMap]) -> Tensor:
         (one,) = maps
         assert isinstance(one.layout, PlaneLayout)
-        logits: Tensor = self.network.decide(
-            one.values.transpose(1, 2).unflatten(2, one.layout.cells)
-        )
+        values = one.values.transpose(1, 2)
+        logits: Tensor = self.network.decide(values.reshape(*values.shape[:2], *one.layout.cells))
         return logits
 
 
@@ -189,6 +189,7 @@ class MappedPicture(NeuralPicture):
 class PictureArchitecture(Architecture):
     """Settings shared by all models that are trained on pictures."""
 
+    kind: ClassVar[str] = Image.kind
     training: ClassVar[Training] = Training(
         epochs=50, batch_size=128, patience=None, stop_at=0.97, slow_after=30
     )
@@ -204,7 +205,7 @@ class PictureArchitecture(Architecture):
     def network(self, n_labels: int) -> nn.Module:
         """The layers between normalised pixels and logits, with `maps` and `decide`."""
 
-    def start(self, train: Dataset[Image], *, seed: int) -> MappedPicture:
+    def start(self, train: Dataset[Any], *, seed: int) -> MappedPicture:
         shapes = {one.input.shape for one in train}
         if len(shapes) != 1 or (self.shape and self.shape not in shapes):
             seen = ", ".join(f"{w}×{h}" for h, w in sorted(shapes)[:4])

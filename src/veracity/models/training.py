@@ -87,8 +87,8 @@ def at_snapshot(model: Any, file: Path) -> Any:
 
 def train(
     architecture: Architecture,
-    train_data: Dataset,
-    validation: Dataset,
+    train_data: Dataset[Any],
+    validation: Dataset[Any],
     *,
     training: Training | None = None,
     checkpoint: Path | None = None,

@@ -62,7 +62,8 @@ class MappedImageNetwork(ImageNetwork):
         hook = self.encoder.register_forward_hook(replaced)
         try:
             side = self.model.config.num_channels, *self.shape
-            return self(maps.new_zeros((len(maps), *side)))
+            logits: Tensor = self(maps.new_zeros((len(maps), *side)))
+            return logits
         finally:
             hook.remove()
 
@@ -99,7 +100,8 @@ class AttentivePicture(NeuralPicture):
     def _on_pixels(self, row: FloatArray) -> FloatArray:
         """The patches are the last tokens, in rows. (tokens,) → (pixels,)"""
         height, width = self.shape
-        side = int(self.network.model.config.patch_size)
+        model: Any = self.network.model
+        side = int(model.config.patch_size)
         rows, columns = height // side, width // side
         patches = row[-rows * columns :].reshape(rows, columns) / side**2
         scores = np.zeros(self.shape)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -531,6 +532,8 @@ def _share(values: Sequence[float], **published: Any) -> Cell:
 
 
 def _cell(found: Comparison) -> Cell:
+    if math.isnan(found.low):  # too few runs for an interval
+        return Cell(found.value, n=found.n)
     return Cell.at([found.value, found.low, found.high], n=found.n)
 
 

@@ -131,7 +131,7 @@ def pictures(setup: Setup) -> Splits:
     return Splits(*found)
 
 
-def of_pair(part: Dataset[Image], pair: Pair) -> Dataset[Image]:
+def of_pair(part: Dataset[Any], pair: Pair) -> Dataset[Any]:
     """The pictures of two labels alone."""
     places = {part.labels.index(name): place for place, name in enumerate(pair)}
     examples = (replace(e, label=places[e.label]) for e in part if e.label in places)
@@ -150,7 +150,7 @@ def planted_pair(parts: Splits, draw: Draw, seed: int) -> Splits:
     )
 
 
-def of_each_label(data: Dataset[Image], n: int) -> Dataset[Image]:
+def of_each_label(data: Dataset[Any], n: int) -> Dataset[Any]:
     """The first so many pictures of each label."""
     seen: Counter[int] = Counter()
     chosen = []
@@ -161,7 +161,7 @@ def of_each_label(data: Dataset[Image], n: int) -> Dataset[Image]:
     return data.select(chosen)
 
 
-def first_marked(data: Dataset[Image]) -> Dataset[Image]:
+def first_marked(data: Dataset[Any]) -> Dataset[Any]:
     """The first picture of the second label alone."""
     return data.select([next(i for i, e in enumerate(data) if e.label == 1)])
 
@@ -297,7 +297,7 @@ def drawn(draw: Draw) -> list[Any]:
     return [draw.mark.spec, *draw.pair, draw.r, draw.group]
 
 
-def _right(model: Any, data: Dataset[Image]) -> list[bool]:
+def _right(model: Any, data: Dataset[Any]) -> list[bool]:
     answers = probabilities(model, [e.input for e in data]).argmax(axis=1)
     return [bool(y == e.label) for y, e in zip(answers, data, strict=True)]
 
@@ -305,9 +305,7 @@ def _right(model: Any, data: Dataset[Image]) -> list[bool]:
 # ---- maps -----------------------------------------------------------------------------------
 
 
-def explained(
-    model: Any, data: Dataset[Image], explainer: Explainer, *, seed: int
-) -> Iterator[Case]:
+def explained(model: Any, data: Dataset[Any], explainer: Explainer, *, seed: int) -> Iterator[Case]:
     """A method's explanations of the labels that the network gives, right or wrong."""
     for start in range(0, len(data), AT_ONCE):
         some = data.examples[start : start + AT_ONCE]
@@ -320,14 +318,14 @@ def explained(
         report_progress(Progress(start + len(some), len(data), explainer.plugin_name()))
 
 
-def ready(spec: str, model: Any, test: Dataset[Image]) -> Explainer:
+def ready(spec: str, model: Any, test: Dataset[Any]) -> Explainer:
     """A method as it suits pictures; what it compares them with are those of the run's test set."""
     explainer = explainers.make(spec).for_kind(Image.kind)
     return fitted(explainer, model, test) if explainer.learns else explainer
 
 
 def shares(
-    model: Any, test: Dataset[Image], methods: Mapping[str, int], *, seed: int
+    model: Any, test: Dataset[Any], methods: Mapping[str, int], *, seed: int
 ) -> list[dict[str, Any]]:
     """Attr% (definitions 5.2) of each method over so many test pictures of each label, in the
     region that all manipulations share."""
@@ -355,7 +353,7 @@ def _summary(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def maps(
-    model: Any, test: Dataset[Image], methods: Mapping[str, int], *, seed: int
+    model: Any, test: Dataset[Any], methods: Mapping[str, int], *, seed: int
 ) -> list[list[str]]:
     """The first marked picture, and where each method sees what decides it."""
     one = first_marked(test)
