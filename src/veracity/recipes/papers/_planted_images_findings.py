@@ -496,7 +496,7 @@ class PlantedImagesReader:
             kind = "" if line.confusable else ", unlike pair"
             yield Points.of(
                 f"{which}{kind}, {CLASSES[line.marked]}",
-                line.points,
+                [(float(x), y) for x, y in line.points],
                 line=True,
                 dashed=not line.confusable,
             )
