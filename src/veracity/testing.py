@@ -384,7 +384,7 @@ def _check_abilities(name: str, model: Any, inputs: Sequence[Any]) -> None:
     _promise(all((w >= 0).all() for w in weights), f"{name}: expected no weight below 0")
 
 
-def check_architecture(architecture: Architecture, data: Dataset | None = None) -> None:
+def check_architecture(architecture: Architecture, data: Dataset[Any] | None = None) -> None:
     """Models that start and train the same for the same seed, answer as models must, and are the
     same once saved and loaded."""
     from .models.loading import load_model, save_model
@@ -393,7 +393,7 @@ def check_architecture(architecture: Architecture, data: Dataset | None = None) 
     check_plugin(architecture)
     spec = architecture.spec
     if data is None:
-        pictured = architecture.kind == Image.kind
+        pictured = architecture.reads == Image.kind
         data = MadeShapes(n=40, side=32).load() if pictured else MadeReviews(n=80).load()
     training = dataclasses.replace(architecture.training, epochs=1)
     seeds = (0, 0, 1)
@@ -404,7 +404,7 @@ def check_architecture(architecture: Architecture, data: Dataset | None = None) 
     _promise(models[0].identity() == models[1].identity(), f"{spec} trains differently again")
     _promise(models[0].identity() != fresh[0], f"{spec} learns nothing from training")
     pictures = [e.input for e in data.examples[:6]]
-    check_classifier(models[0], pictures if architecture.kind == Image.kind else None)
+    check_classifier(models[0], pictures if architecture.reads == Image.kind else None)
     with tempfile.TemporaryDirectory() as folder:
         save_model(models[0], architecture, Path(folder) / "model", record={})
         loaded: Any = load_model(Path(folder) / "model")

@@ -318,7 +318,8 @@ class TakesInputs:
             if getattr(self, name) == getattr(type(self), name)
         }
         ways, hiding = input_kind(kind).hidings, getattr(self, "hiding", None)
-        if hiding is not None and hiding not in ways and hiding == type(self).hiding:
+        usual = getattr(type(self), "hiding", None)
+        if hiding is not None and hiding not in ways and hiding == usual:
             chosen["hiding"] = ways[0]
         return replace(self, **chosen) if chosen else self  # type: ignore[type-var]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from ..core.classifiers import Convolutional, FeatureMap, Layout
+from ..core.classifiers import Convolutional, FeatureMap, Layout, RowLayout
 from ..core.inputs import FloatArray, Input, IntArray
 from .batches import by_length
 from .call_counter import add_calls
@@ -79,7 +79,7 @@ def filter_hits(
         wanted = None if targets is None else [targets[i] for i in batch]
         logits, slopes = _followed(model, pooled, wanted)
         sizes = [m.values.shape[2] for m in maps]
-        layouts = [m.layout for m in maps]
+        layouts = [cast(RowLayout, m.layout) for m in maps]
         before = np.repeat([layout.before for layout in layouts], sizes)
         widths = np.repeat([layout.width for layout in layouts], sizes)
         starts = rows.cpu().numpy() - before

@@ -75,7 +75,7 @@ class Architecture(Plugin, ABC):
     largest: ClassVar[Mapping[str, int]] = dict.fromkeys(
         ("size", "hidden", "filters", "attention", "widths", "memory"), 10_000
     )
-    kind: ClassVar[str] = Text.kind
+    reads: ClassVar[str] = Text.kind
     """The kind of inputs that its models read."""
     training: ClassVar[Training] = Training()
     """What suits this kind of model when nothing else is said."""

@@ -189,7 +189,7 @@ class MappedPicture(NeuralPicture):
 class PictureArchitecture(Architecture):
     """Settings shared by all models that are trained on pictures."""
 
-    kind: ClassVar[str] = Image.kind
+    reads: ClassVar[str] = Image.kind
     training: ClassVar[Training] = Training(
         epochs=50, batch_size=128, patience=None, stop_at=0.97, slow_after=30
     )

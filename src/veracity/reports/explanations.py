@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -49,7 +50,7 @@ class Explanation:
     """One text or picture with a method's explanation and the model's answer."""
 
     id: str
-    attribution: Attribution
+    attribution: Attribution[Any]
     probabilities: FloatArray  # (labels,)
     labels: tuple[str, ...]
 

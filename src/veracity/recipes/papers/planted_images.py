@@ -215,7 +215,7 @@ class PlantedImagesExperiment(RecipeExperiment):
 
     def _trained(self, run: PictureRun, parts: Splits) -> tuple[TrainedModel, StepResult]:
         """The network, and what its accuracy tells of it."""
-        keep = {"keep": GAIN} if run.trained.experiment == "region" else {}
+        keep: dict[str, Any] = {"keep": GAIN} if run.trained.experiment == "region" else {}
         trained = trained_once(
             self.sizes["model"],
             parts,
