@@ -58,7 +58,7 @@ def _kill(rng: random.Random, started: Started, starting: bool) -> bool:
     workers: list[int] = []
     wanted = rng.randint(1, 2)
     until = time.monotonic() + 60
-    while len(workers) < wanted and started.process.poll() is None and time.monotonic() < until:
+    while len(workers) < wanted and started.running() and time.monotonic() < until:
         workers = [p for p in marked(started.mark) if _is_worker(p)]
         time.sleep(0.002)
     delay = rng.choice((0.0, rng.random() * 2)) if starting else 2 + rng.random() * 4
