@@ -265,6 +265,24 @@ def test_a_signal_to_a_command_that_is_leaving_changes_nothing(name: str) -> Non
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+def test_an_interrupt_while_the_verbs_load_has_the_code_of_one() -> None:
+    script = (
+        "import sys\n"
+        "class Interrupted:\n"
+        "    def find_spec(self, name, *more):\n"
+        "        if name == 'veracity.cli.auditing':\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupted())\n"
+        "from veracity.__main__ import main\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 130
+    assert done.stderr == "veracity: interrupted before anything was begun\n"
+
+
 def test_the_codes_are_those_of_the_document() -> None:
     table = (ROOT / "docs/how-to/ci.md").read_text("utf-8")
     codes = re.findall(r"^\| (\d+)(?: \+ n)? \|", table, flags=re.MULTILINE)
