@@ -63,6 +63,19 @@ class Encoder:
             return cls(tensors.parent, tensors)
         return cls(Path(name))
 
+    def read_trained(
+        self, head: str, labels: Sequence[str] | None = None, *, advice: str = ""
+    ) -> tuple[Any, Any]:
+        """The model and its tokeniser, where the folder holds its classification head too."""
+        model, tokenizer, missing = self.read(head, labels)
+        if missing:
+            raise ModelError(
+                f"{self.folder} holds a model without a trained classification head "
+                f"({', '.join(missing[:2])} are missing): its answers would be random. "
+                f"Train it first{advice}"
+            )
+        return model, tokenizer
+
     def read(self, head: str, labels: Sequence[str] | None = None) -> tuple[Any, Any, list[str]]:
         """The model with a head such as ForSequenceClassification, or none; its tokeniser; and the
         names of the weights that the folder does not hold."""

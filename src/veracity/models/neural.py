@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +12,6 @@ from typing import TYPE_CHECKING, ClassVar, Self, cast
 
 import numpy as np
 import torch
-from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from ..core.classifiers import Embedded, FeatureMap, attention_way
@@ -29,7 +27,14 @@ from .embeddings import embedding_table, mean_norm
 from .moving import MovedEmbedding
 from .rows import RowClassifier
 from .vocabulary import PAD_ID, UNKNOWN_ID, Vocabulary
-from .weights import Shapes, check_shapes, load_weights, shapes_in
+from .weights import (
+    Shapes,
+    check_shapes,
+    identity_with,
+    load_weights,
+    save_weights,
+    shapes_in,
+)
 from .windows import Filters
 
 if TYPE_CHECKING:
@@ -179,19 +184,13 @@ class NeuralText(RowClassifier):
 
     def save(self, folder: Path) -> None:
         """A folder of plain text and safetensors."""
-        folder.mkdir(parents=True, exist_ok=True)
-        weights = {k: v.detach().cpu().contiguous() for k, v in self.state_dict().items()}
-        save_file(weights, folder / "model.safetensors.part")
-        (folder / "model.safetensors.part").replace(folder / "model.safetensors")
+        save_weights(self, folder)
         write_json(folder / "vocabulary.json", self.vocabulary.words, indent=None)
 
     def identity(self) -> str:
         """A hash of all that decides an answer."""
-        digest = hashlib.sha256(f"{self.architecture.spec}{self.labels}".encode())
-        digest.update("\x1f".join(self.vocabulary.words).encode())
-        for name, weight in sorted(self.state_dict().items()):
-            digest.update(name.encode() + weight.detach().cpu().numpy().tobytes())
-        return digest.hexdigest()
+        words = "\x1f".join(self.vocabulary.words)
+        return identity_with(self, f"{self.architecture.spec}{self.labels}{words}")
 
     @property
     def about(self) -> str:

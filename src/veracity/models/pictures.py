@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +11,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
-from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from ..core.classifiers import Embedded, FeatureMap, PlaneLayout
@@ -23,7 +21,7 @@ from ..core.inputs import Alignment, BoolArray, FloatArray, Hiding
 from ..core.segments import Pixels
 from ..engine.gradients import evaluating
 from .architecture import Architecture, Training
-from .weights import check_shapes, load_weights, shapes_in
+from .weights import check_shapes, identity_with, load_weights, save_weights, shapes_in
 
 MEAN = (0.485, 0.456, 0.406)
 DEVIATION = (0.229, 0.224, 0.225)
@@ -146,18 +144,12 @@ class NeuralPicture(nn.Module):
 
     def save(self, folder: Path) -> None:
         """A folder of safetensors."""
-        folder.mkdir(parents=True, exist_ok=True)
-        weights = {k: v.detach().cpu().contiguous() for k, v in self.state_dict().items()}
-        save_file(weights, folder / "model.safetensors.part")
-        (folder / "model.safetensors.part").replace(folder / "model.safetensors")
+        save_weights(self, folder)
 
     def identity(self) -> str:
         """A hash of all that decides an answer."""
         settings = (self.name, self.labels, self.shape, self.mean.tolist(), self.deviation.tolist())
-        digest = hashlib.sha256(repr(settings).encode())
-        for name, weight in sorted(self.state_dict().items()):
-            digest.update(name.encode() + weight.detach().cpu().numpy().tobytes())
-        return digest.hexdigest()
+        return identity_with(self, repr(settings))
 
     @property
     def about(self) -> str:

@@ -27,7 +27,7 @@ from ..core.schema import from_json
 from ..engine.inference import probabilities
 from ..engine.seeds import generator
 from .architecture import Architecture, CustomLoss, RateControlled, Training
-from .weights import load_weights
+from .weights import load_weights, weights_of
 
 SNAPSHOTS = "snapshots"
 CHECKPOINT = FolderKind("a checkpoint", "state.json")
@@ -382,8 +382,7 @@ class Checkpoint:
             return
         self.folder.mkdir(parents=True, exist_ok=True)
         done = len(state.history)
-        weights = {k: v.detach().cpu().contiguous() for k, v in model.state_dict().items()}
-        serialised = save(weights)
+        serialised = save(weights_of(model))
         parts = {
             f"weights-{done}.safetensors": serialised,
             f"optimiser-{done}.safetensors": save(_packed(optimiser)),

@@ -123,13 +123,8 @@ def load_transformer(
 ) -> TransformerText:
     """A sequence classifier from a local folder; remote code is never run."""
     encoder = Encoder(folder)
-    model, tokenizer, missing = encoder.read(HEAD, labels)
-    if missing:
-        raise ModelError(
-            f"{folder} holds an encoder without a trained classification head "
-            f"({', '.join(missing[:2])} are missing): its answers would be "
-            "random. Train it first: veracity train 'transformer(encoder=FOLDER)' DATA --out NEW"
-        )
+    advice = ": veracity train 'transformer(encoder=FOLDER)' DATA --out NEW"
+    model, tokenizer = encoder.read_trained(HEAD, labels, advice=advice)
     with encoder.blamed():
         return wrapped(model, tokenizer, label)
 

@@ -112,12 +112,7 @@ class AttentivePicture(NeuralPicture):
 def load_image_transformer(folder: Path, labels: Sequence[str] | None = None) -> NeuralPicture:
     """An image classifier from a local folder, as the class whose abilities it has."""
     encoder = Encoder(folder)
-    model, _, missing = encoder.read(HEAD, labels)
-    if missing:
-        raise ModelError(
-            f"{folder} holds a model without a trained classification head "
-            f"({', '.join(missing[:2])} are missing): its answers would be random. Train it first"
-        )
+    model, _ = encoder.read_trained(HEAD, labels)
     settings = _preparation(folder, model.config)
     names = label_names(model.config)
     if len(names) < 2:

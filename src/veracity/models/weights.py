@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from math import prod
 from pathlib import Path
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from torch import nn
 
 from ..core.files import check_file
@@ -36,6 +37,29 @@ def load_weights(path: Path) -> dict[str, torch.Tensor]:
         return load_file(path)
     except SafetensorError as error:
         raise ValueError(f"{path.name}: {error}") from None
+
+
+def weights_of(model: nn.Module) -> dict[str, torch.Tensor]:
+    """All that a model has learnt, as a file holds it."""
+    return {name: t.detach().cpu().contiguous() for name, t in model.state_dict().items()}
+
+
+def save_weights(model: nn.Module, folder: Path) -> None:
+    """`model.safetensors` in a folder, new or whole."""
+    folder.mkdir(parents=True, exist_ok=True)
+    part = folder / "model.safetensors.part"
+    save_file(weights_of(model), part)
+    part.replace(folder / "model.safetensors")
+
+
+def identity_with(model: nn.Module, settings: str) -> str:
+    """A hash of settings and of all that a model has learnt: of all that decides an answer."""
+    digest = hashlib.sha256(settings.encode())
+    for name, weight in sorted(weights_of(model).items()):
+        # NumPy knows no bfloat16
+        numbers = weight.float() if weight.dtype == torch.bfloat16 else weight
+        digest.update(name.encode() + numbers.numpy().tobytes())
+    return digest.hexdigest()
 
 
 def count(shapes: Shapes) -> int:

@@ -13,6 +13,7 @@ from ..core.examples import UNLABELLED, written_labels
 from ..core.images import Image
 from ..core.inputs import Nouns, Text
 from ..core.metrics import CHANGED
+from ..metrics.erasure import Erasure
 from .health import Health, health
 from .run import Cost, Run
 from .sampling import STEADY, draw_correlation
@@ -32,10 +33,6 @@ from .verdicts import (
     verdicts,
     with_questions,
 )
-
-FIRST = 5
-"""So many words `erasure` hides to see whether the answer changes, unless its settings say
-otherwise."""
 
 MUCH_CHEAPER = 4
 """It is told where the best asks so many times as much."""
@@ -243,13 +240,13 @@ def _effect(run: Run, found: Sequence[Standing], method: str) -> str:
         return ""
     changes: list[str] = []
     shown: set[str] = set()
-    first, many, nouns = FIRST, "", run.nouns
+    first, many, nouns = Erasure.first, "", run.nouns
     for s in found:
         entry = next((e for e in s.entries if e.method == method and e.n), None)
         if s.name != CHANGED or entry is None or percent(entry.mean) in shown:
             continue
         shown.add(percent(entry.mean))
-        first = int(run.config.metrics[s.metric].settings.get("first", FIRST))
+        first = int(run.config.metrics[s.metric].settings.get("first", Erasure.first))
         many = f"{entry.n} {nouns.many if entry.n > 1 else nouns.one}"
         beside = [f"{nouns.units} {s.where}"]
         if s.chance is not None:
