@@ -201,7 +201,7 @@ def suspects(
     fail: Annotated[
         bool,
         typer.Option(
-            "--fail", help="Exit with 1 if something is found, with 2 if texts are too few to tell."
+            "--fail", help="Exit with 1 if something is found, with 2 if that could not be told."
         ),
     ] = False,
     seed: Seed = 0,
