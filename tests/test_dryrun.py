@@ -358,10 +358,11 @@ def test_given_again_it_makes_nothing(rehearsal: DryRunResult, again: Any) -> No
     shutil.rmtree(rehearsal.folder / "steps")
     third = again()
     assert (third.made, third.reused) == (0, 4) and third.findings == rehearsal.findings
-    # and knew nothing of models that never saw a cue
+    # and knew nothing of models that never saw a cue, nor of steps that become shorter
     content = json.loads((rehearsal.folder / FILE).read_text("utf-8"))
     content.pop("clean")
     content["asked"].pop("clean")
+    assert content["asked"]["same"]["training"].pop("slow_after") is None
     (rehearsal.folder / FILE).write_text(json.dumps(content), "utf-8")
     shutil.rmtree(rehearsal.folder / "steps")
     old = DryRun.open(rehearsal.folder)
