@@ -303,7 +303,7 @@ def test_a_model_that_never_saw_the_word_raises_few_alarms(rehearsal: DryRunResu
     assert sight.clean < 0.5 < sight.share and sight.gain_low > 0
     for trial in cell.trials:
         clean = dry.clean[trial.name]
-        assert clean.model == f"models/clean-seed{trial.seed}" and clean.accuracy > 0.6
+        assert clean.model == f"models/clean-seed{trial.seed}" and clean.accuracy > 0.9
         run = dry.run(clean)
         assert not run.config.reliance and {"decoy", "planted"} <= {*run.config.dataset.truth_kinds}
         # none of its texts was a lesson of the model that is shown it
@@ -412,7 +412,7 @@ def test_kill_and_resume(tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
     )
     first = tmp_path / "d" / "audits" / "word-1-seed0" / "summaries.json"
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240  # on a busy machine
     while not first.exists() and time.monotonic() < deadline:
         time.sleep(0.01)
     os.killpg(process.pid, signal.SIGKILL)
