@@ -14,7 +14,7 @@ from ._gradients import GradientExplainer
 
 @dataclass(frozen=True)
 class Gradient(GradientExplainer):
-    """The size of the gradient at each word's embedding; unsigned."""
+    """The size of the gradient at each word's embedding, or at each pixel; unsigned."""
 
     # what fits the saliency of IDC's table best (definitions D.2)
     profiles: ClassVar[Profiles] = {"paper": {"times_input": True}}

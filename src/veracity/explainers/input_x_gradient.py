@@ -15,7 +15,7 @@ from ._gradients import GradientExplainer
 
 @dataclass(frozen=True)
 class InputXGradient(GradientExplainer):
-    """Each word's embedding times the gradient there, summed over dimensions; signed."""
+    """Each word's embedding times the gradient there, summed, with signs; of a pixel its size."""
 
     suited: ClassVar[Mapping[str, Mapping[str, Any]]] = {"image": {"absolute": True}}
 

@@ -132,7 +132,7 @@ def shown_picture(example: Example[Any], side: int = SIDE) -> ShownPicture:
         Outline(kind=kind, path=outline(mask.reshape(height, width)))
         for kind, mask in known_regions(example).items()
     )
-    return ShownPicture(uri=_uri(small), width=width, height=height, outlines=outlines)
+    return ShownPicture(uri=data_uri(small), width=width, height=height, outlines=outlines)
 
 
 def known_regions(example: Example[Any]) -> dict[str, BoolArray]:
@@ -198,7 +198,7 @@ def _fitted(width: int, height: int, side: int) -> tuple[int, int]:
     return max(1, round(width * scale)), max(1, round(height * scale))
 
 
-def _uri(picture: Any, *, lossless: bool = False) -> str:
+def data_uri(picture: Any, *, lossless: bool = False) -> str:
     """As WebP where Pillow can write that, else as PNG."""
     from PIL import features
 
@@ -237,7 +237,7 @@ def overlay(
     return Overlay(
         method=found.method,
         target=target,
-        uri=_uri(Pictures.fromarray(coloured_map(values)), lossless=True),
+        uri=data_uri(Pictures.fromarray(coloured_map(values)), lossless=True),
         spots=spots,
     )
 
