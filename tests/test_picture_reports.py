@@ -34,12 +34,15 @@ from veracity.reports.latex import latex_table
 from veracity.reports.pictures import (
     OPPOSES,
     SUPPORTS,
+    Spot,
     coloured_map,
     known_regions,
     map_side,
     outline,
+    outline_class,
     overlay,
     place_of,
+    region_name,
     shown_picture,
 )
 from veracity.reports.terminal import print_conclusions
@@ -152,6 +155,32 @@ def test_maps_are_told_to_who_does_not_see_them(page: str) -> None:
     told = "strongest segment in the upper left, inside the planted region; it supports"
     # of a dark corner black hides nothing
     assert sum(told in one for one in said) == 6
+
+
+def test_sizes_are_not_said_to_support() -> None:
+    """How large a gradient is says where to look, and nothing for or against a label."""
+    sides = {
+        name: explainers.make(name).for_kind(Image.kind).signed
+        for name in ("gradient", "smooth_grad", "input_x_gradient", "attention")
+    }
+    assert not any(sides.values())
+    assert explainers.make("input_x_gradient").signed and explainers.make("lime").signed
+    example = made_pictures(1).examples[0]
+    (found,) = veracity.explain(Corner(), example.input, "occlusion(hiding=mean)")
+    told = overlay(found, known_regions(example), "dark", signed=False).alt
+    assert told.endswith("strongest segment in the upper left, inside the planted region")
+
+
+def test_a_region_is_named_below_a_map_where_there_are_several() -> None:
+    spot = Spot(segment=0, score=1.0, place="at the top", regions="outside the planted region")
+    assert spot.short == "at the top, outside"
+    both = replace(spot, regions="inside the planted region, outside the decoy")
+    assert both.short == "at the top, inside the planted region, outside the decoy"
+    assert replace(spot, regions="").short == "at the top"
+    assert (region_name("rationale"), outline_class("rationale")) == (
+        "region that ought to matter",
+        "told",
+    )
 
 
 def test_weight_on_the_region_is_plotted_by_class(page: str) -> None:

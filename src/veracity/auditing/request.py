@@ -250,6 +250,7 @@ def _explainer_info(explainer: Explainer) -> ExplainerInfo:
         settings=_plain_settings(explainer),
         baseline=explainer.baseline,
         ceiling=explainer.ceiling,
+        signed=explainer.signed,
         about=description(type(explainer)),
         needs=ability_name(explainer.needs),
         code=_code(type(explainer)),

@@ -113,7 +113,7 @@ def explain(
             f"their end: {sum(unread):,.0f} words beyond its limit decide nothing and score zero",
             markup=False,
         )
-    explained = [Explanation(*one, loaded.labels) for one in in_order]
+    explained = [Explanation(*one, loaded.labels, explainer.signed) for one in in_order]
     content = {
         "method": explainer.spec,
         "attributions": [_attribution_json(*one, loaded.labels) for one in in_order],

@@ -26,6 +26,10 @@ class Gradient(GradientExplainer):
     """Whether each dimension of the gradient is first multiplied by the embedding's."""
     output: Output = "logit"
 
+    @property
+    def signed(self) -> bool:
+        return False
+
     def pieces(self, path: PathGradient) -> FloatArray:
         taken = path.gradient * path.values if self.times_input else path.gradient
         return sizes(taken, self.norm)

@@ -23,6 +23,10 @@ class InputXGradient(GradientExplainer):
     absolute: bool = False
     """Whether dimensions, or the channels of a pixel, are added up by size; then unsigned."""
 
+    @property
+    def signed(self) -> bool:
+        return not self.absolute
+
     def pieces(self, path: PathGradient) -> FloatArray:
         products = path.values * path.gradient
         found: FloatArray = (np.abs(products) if self.absolute else products).sum(axis=1)

@@ -110,6 +110,10 @@ class Shap(Explainer):
         return super().unfit(kind)
 
     @property
+    def signed(self) -> bool:
+        return not (self._by_gradients and self.absolute)
+
+    @property
     def _by_gradients(self) -> bool:
         return self.form == "expected_gradients"
 

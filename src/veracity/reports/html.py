@@ -119,6 +119,11 @@ class _Page:
         kinds = dict.fromkeys(o.kind for p in shown for o in p.outlines)
         return [(outline_class(kind), region_name(kind)) for kind in kinds]
 
+    @property
+    def sizes(self) -> list[str]:
+        """The methods on the page that give sizes only, no sides."""
+        return [m for m in self.methods if not self.run.config.explainers[m].signed]
+
     def pairs(self, model: str) -> str:
         """The page beside this one that shows texts and their twins; empty without one."""
         path = pair_page(self.run, model)

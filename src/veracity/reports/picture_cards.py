@@ -88,10 +88,12 @@ def picture_overlays(run: Run, chosen: Sequence[Sequence[Sentence]]) -> Overlays
         regions = {s.example.id: known_regions(s.example) for s in sentences}
         for method in methods_in_order(run) if sentences else ():
             stored = run.attributions(sentences[0].model, method)
+            signed = run.config.explainers[method].signed
             for s in sentences:
                 name = s.example.id
                 if (one := stored.get(name)) is not None:
-                    made = overlay(one, regions[name], run.labels[one.target], side=side)
+                    label = run.labels[one.target]
+                    made = overlay(one, regions[name], label, side=side, signed=signed)
                     found.setdefault((s.model, name), []).append(made)
     return {key: tuple(made) for key, made in found.items()}
 

@@ -45,8 +45,8 @@ MOST_EDGES = 600
 SUPPORTS = (0, 114, 178)
 OPPOSES = (230, 97, 0)
 
-REGIONS = {PLANTED: "planted region", DECOY: "decoy"}
-"""What the truths that a page outlines are called; of other kinds, `region of` and the kind."""
+REGIONS = {PLANTED: "planted region", DECOY: "decoy", "rationale": "region that ought to matter"}
+"""What the truths that a page outlines are called; of other kinds, the kind and `region`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,8 +88,10 @@ class Spot:
 
     @property
     def short(self) -> str:
-        """Where it lies, for a line below a map, on which the region is outlined."""
-        inside = self.regions.removesuffix(f" the {REGIONS[PLANTED]}")
+        """Where it lies, for a line below a map, on which the region is outlined: of one region
+        alone it need not be said which."""
+        several = ", " in self.regions
+        inside = self.regions if several else self.regions.partition(" the ")[0]
         return f"{self.place}, {inside}" if inside else self.place
 
 
@@ -102,6 +104,8 @@ class Overlay:
     """The label that it explains."""
     uri: str
     spots: tuple[Spot, ...]
+    signed: bool = True
+    """Whether scores tell for and against."""
 
     @property
     def size(self) -> int:
@@ -113,9 +117,11 @@ class Overlay:
         if not self.spots:
             return f"{self.method}: all scores are zero"
         first = self.spots[0]
-        side = "supports" if first.score > 0 else "opposes"
         inside = f", {first.regions}" if first.regions else ""
-        return f"{self.method}: strongest segment {first.place}{inside}; it {side} {self.target}"
+        said = f"{self.method}: strongest segment {first.place}{inside}"
+        if not self.signed:
+            return said
+        return f"{said}; it {'supports' if first.score > 0 else 'opposes'} {self.target}"
 
 
 # ---- pictures ---------------------------------------------------------------------------------
@@ -227,6 +233,7 @@ def overlay(
     target: str,
     *,
     side: int = MAP_SIDES[0][1],
+    signed: bool = True,
 ) -> Overlay:
     """A method's map, and its strongest segments in words."""
     from PIL import Image as Pictures
@@ -239,6 +246,7 @@ def overlay(
         target=target,
         uri=data_uri(Pictures.fromarray(coloured_map(values)), lossless=True),
         spots=spots,
+        signed=signed,
     )
 
 
@@ -310,7 +318,7 @@ def _inside(segment: BoolArray, regions: Mapping[str, BoolArray]) -> str:
 
 def outline_class(kind: str) -> str:
     """How the outline of a kind of truth is drawn: what people told as neither of ours."""
-    return kind if kind in REGIONS else "told"
+    return kind if kind in (PLANTED, DECOY) else "told"
 
 
 def region_name(kind: str) -> str:
