@@ -20,7 +20,7 @@ from ..results.verdicts import Verdict
 from . import charts, plots
 from .pages import pair_page, rendered, write_page
 from .picture_cards import PicturePayload, picture_payload
-from .pictures import outline_class, region_name
+from .pictures import outlined
 from .scoreboard import Board, board, comparisons, leading
 from .sentences import (
     Explained,
@@ -115,9 +115,7 @@ class _Page:
     @property
     def outlined(self) -> list[tuple[str, str]]:
         """The kinds of known regions on the page, and what they are called."""
-        shown = self.pictured.pictures if self.pictured is not None else ()
-        kinds = dict.fromkeys(o.kind for p in shown for o in p.outlines)
-        return [(outline_class(kind), region_name(kind)) for kind in kinds]
+        return outlined(self.pictured.pictures if self.pictured is not None else ())
 
     @property
     def sizes(self) -> list[str]:

@@ -31,7 +31,8 @@ class PictureCard:
 
     number: int
     group: str
-    """The model, or what else cards are grouped by."""
+    """The model, or what else cards are grouped by; empty where there is one alone."""
+    grouped_by: str
     id: str
     picture: int
     """Its number among the pictures of the page."""
@@ -140,6 +141,7 @@ class PictureStore(SentenceStore):
             PictureCard(
                 number=place,
                 group=self.groups[group] if len(self.groups) > 1 else "",
+                grouped_by=self.grouped_by,
                 id=sentence.example.id[:200],
                 picture=self.known[picture_id],
                 overlays=tuple(maps),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -319,6 +319,12 @@ def _inside(segment: BoolArray, regions: Mapping[str, BoolArray]) -> str:
 def outline_class(kind: str) -> str:
     """How the outline of a kind of truth is drawn: what people told as neither of ours."""
     return kind if kind in (PLANTED, DECOY) else "told"
+
+
+def outlined(pictures: Iterable[ShownPicture]) -> list[tuple[str, str]]:
+    """The kinds of known regions in these pictures, as they are drawn and called."""
+    kinds = dict.fromkeys(o.kind for p in pictures for o in p.outlines)
+    return [(outline_class(kind), region_name(kind)) for kind in kinds]
 
 
 def region_name(kind: str) -> str:
