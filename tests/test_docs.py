@@ -86,7 +86,7 @@ def test_the_readme_is_a_page() -> None:
 
 
 def test_readme_commands_and_python_run(tmp_path: Path) -> None:
-    making, asking, trying = blocks("README.md", "sh")
+    making, asking, trying, pictures = blocks("README.md", "sh")
     assert making.splitlines()[0].startswith("make demo")
     for line in asking.strip().splitlines():
         done = run_command(shlex.split(line)[1], "--help", cwd=tmp_path)
@@ -94,6 +94,8 @@ def test_readme_commands_and_python_run(tmp_path: Path) -> None:
     train, audit = trying.strip().splitlines()
     do([train, audit], tmp_path)
     assert (tmp_path / "runs/readme/audit/report.html").exists()
+    assert "20 pictures" in do(pictures.strip().splitlines(), tmp_path)
+    assert (tmp_path / "runs/readme/pictures/report.html").exists()
     (code,) = blocks("README.md", "python")
     assert len([line for line in code.splitlines() if line]) <= 12
     said = run([sys.executable, "-c", code], tmp_path)
@@ -158,6 +160,29 @@ def test_own_data_are_looked_at_as_the_chapter_says(
     assert "sizes            24×24 20" in said
     snippet("docs/how-to/own-data.md", tmp_path, monkeypatch)
     assert "pictures: 4 examples, labels cat, dog" in capsys.readouterr().out
+
+
+def test_pictures_are_audited_as_the_chapter_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """From its first line to its last: commands read what the Python before them wrote."""
+    page = (ROOT / "docs/how-to/images.md").read_text("utf-8")
+    known: dict[str, Any] = {"__name__": "snippet"}
+    monkeypatch.chdir(tmp_path)
+    said = ""
+    for language, code in re.findall(r"```(python|sh)\n(.*?)```", page, flags=re.DOTALL):
+        if language == "sh":
+            said += do(code.strip().splitlines(), tmp_path)
+        else:
+            exec(compile(code, "images.md", "exec", dont_inherit=True), known)
+    assert "[0 1 8 9]" in capsys.readouterr().out
+    assert "photos.csv: no faults" in said and "photos.zip: no faults" in said
+    assert "on models that never saw the cue" in said and "Not scored" not in said
+    for name in ("audited/report.html", "map.png", "maps.html", "dry/report.html"):
+        assert (tmp_path / name).exists()
+    quantities = {(s.metric, s.name) for s in standings(Run.open(tmp_path / "audited"))}
+    assert ("erasure(hiding=mean)", "aopc_compactness") in quantities
+    assert ("attribution_mass", "mass") in quantities  # the masks were read
 
 
 def test_a_planted_cue_is_found_as_the_chapter_says(

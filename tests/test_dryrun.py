@@ -45,7 +45,7 @@ from veracity.experiments.dryrun_findings import (
     lower_gain,
     sees,
 )
-from veracity.models.loading import RECORD, load_model
+from veracity.models.loading import RECORD, load_model, read_record
 from veracity.reports.dryrun import DryRunPage, build_dryrun, write_dryrun
 from veracity.reports.dryrun_sentences import headline, remarks
 from veracity.reports.terminal import print_dryrun
@@ -307,7 +307,7 @@ def test_a_model_that_never_saw_the_word_raises_few_alarms(rehearsal: DryRunResu
         run = dry.run(clean)
         assert not run.config.reliance and {"decoy", "planted"} <= {*run.config.dataset.truth_kinds}
         # none of its texts was a lesson of the model that is shown it
-        lessons = load_model(dry.folder / clean.model).record["data"]["reading"]
+        lessons = read_record(dry.folder / clean.model)["data"]["reading"]
         assert lessons["changes"] == ""
     assert "shown in" in " ".join(remarks(dry, found)) and not dry.lacks_clean
     assert not dry.clean[next(t.name for t in dry.trials if t.cue == "capitals")].audit

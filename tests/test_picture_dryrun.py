@@ -21,8 +21,9 @@ from veracity.experiments.cues import PICTURE_KINDS, cues_of, telling, usual_kee
 from veracity.experiments.dryrun import PICTURE_SCALES, DryRunResult, dryrun, plan_dryrun
 from veracity.experiments.dryrun_findings import DryRun
 from veracity.models.architecture import Training
-from veracity.reports.dryrun import build_dryrun, write_dryrun
+from veracity.reports.dryrun import EXAMPLES, build_dryrun, write_dryrun
 from veracity.reports.dryrun_sentences import headline, remarks
+from veracity.reports.html import LARGEST
 from veracity.results.guarantees import planted_facts, reliance
 
 CNN = "picture_cnn(widths=(8, 16))"
@@ -190,6 +191,14 @@ def test_pages_speak_of_pictures(marked: DryRunResult) -> None:
     assert page == build_dryrun(marked.record)
     assert "In how many pictures a method’s strongest segment is a planted one" in page
     assert "any one segment" in page and "clean" in page
+    # of each mark a few pictures, held in the page, and a report with all of them
+    assert page.count('<article class="card"') == 2 * EXAMPLES and "img-src data:;" in page
+    assert "<span>cue <b>striped_noise(p=0.6) (100 %)</b></span>" in page
+    assert "carries what was planted" in page and "planted region" in page
+    assert "sizes only, blue whatever they speak for" in page  # smooth_grad
+    for trial in marked.record.trials:
+        assert (marked.folder / trial.audit / "report.html").exists()
+    assert len(page.encode()) < LARGEST
     told = [headline(marked.record, marked.findings), *remarks(marked.record, marked.findings)]
     for line in (*told, *(t.why for t in marked.record.trials)):
         assert "text" not in line and "word" not in line

@@ -169,7 +169,7 @@ def test_lines_are_judged_by_ranks_over_units() -> None:
 
 def test_ex_5_5_points_within_the_range() -> None:
     def point(attr: float, accuracy: float, r: float) -> Point:
-        given = {"attr": attr, "accuracy": accuracy, "r": r}
+        given: dict[str, Any] = {"attr": attr, "accuracy": accuracy, "r": r}
         return Point(**{name: given.get(name, 0) for name in Point._fields})
 
     assert point(0.81, 1.0, 0.7).inside and not point(0.79, 1.0, 0.7).inside
@@ -253,7 +253,7 @@ def test_folders_of_pictures_are_read(tmp_path: Path) -> None:
     given = Setup(tmp_path, "smoke", {**TINY, "sizes": [3, 2, 9]}, tmp_path / "birds")
     parts = pictures(given)
     assert [len(p) for p in (parts.train, parts.validation, parts.test)] == [12, 8, 12]
-    assert parts.train.examples[0].input.shape == (16, 16)
+    assert isinstance(one := parts.train.examples[0].input, Image) and one.shape == (16, 16)
     named = PlantedImages(pairs=("crow/raven", "gull/tern"))
     assert named.known_pairs(parts.train, {}) == [("crow", "raven"), ("gull", "tern")]
 

@@ -106,7 +106,7 @@ def _from_folder(folder: Path, labels: Sequence[str] | None, label: str | None) 
         if _reads_images(folder):
             from .transformers_pictures import load_image_transformer
 
-            return load_image_transformer(folder, labels)
+            return load_image_transformer(folder, labels, label)
         from .transformers_loading import load_transformer
 
         return load_transformer(folder, labels, label)
@@ -164,8 +164,8 @@ def _live(source: Any, labels: Sequence[str] | None, label: str | None) -> Class
         if task not in ("text-classification", "sentiment-analysis"):
             raise ModelError(
                 f"expected a pipeline for text-classification, got one for {task}. A function of a "
-                "list of texts that calls it and returns a row of probabilities per text is a "
-                "model too"
+                "list of texts, or of pictures as arrays, that calls it and returns a row of "
+                "probabilities for each is a model too"
             )
         return wrapped(source.model, source.tokenizer, label)
     if hasattr(source, "predict_proba"):

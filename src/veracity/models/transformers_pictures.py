@@ -109,7 +109,9 @@ class AttentivePicture(NeuralPicture):
         return scores.ravel()
 
 
-def load_image_transformer(folder: Path, labels: Sequence[str] | None = None) -> NeuralPicture:
+def load_image_transformer(
+    folder: Path, labels: Sequence[str] | None = None, label: str | None = None
+) -> NeuralPicture:
     """An image classifier from a local folder, as the class whose abilities it has."""
     encoder = Encoder(folder)
     model, _ = encoder.read_trained(HEAD, labels)
@@ -117,6 +119,12 @@ def load_image_transformer(folder: Path, labels: Sequence[str] | None = None) ->
     names = label_names(model.config)
     if len(names) < 2:
         raise ModelError(f"expected a classifier with two labels or more, got {len(names)}")
+    if label is not None or model.config.problem_type == "multi_label_classification":
+        raise ModelError(
+            f"expected labels that exclude each other; {label or names[0]} alone, one of several "
+            "that do not, can be asked about in models of texts only. A function of a list of "
+            "arrays that returns its probability for each is a model too (file.py:function)"
+        )
     with encoder.blamed(), silent():
         probe = torch.zeros((1, 3, *settings["shape"]))
         network: Any = MappedImageNetwork(model)

@@ -165,7 +165,9 @@ def _recommended(
                 f"no method is shown to {v.purpose} better than random scores {listed(silent)}"
             )
     cautions = list(dict.fromkeys([*cautions, *narrower]))
-    cautions += [v.sentence.removesuffix(".") for v in said if not v.use]
+    cautions += [
+        v.sentence[:1].lower() + v.sentence[1:].removesuffix(".") for v in said if not v.use
+    ]
     cost = costs.get((state.model, method))
     reasons = [] if cost is None else [_cost_sentence(method, cost, run.nouns)]
     reasons += _cheaper(found, method, state.model, costs)
@@ -188,8 +190,8 @@ def _noisy(run: Run, model: str, method: str) -> list[str]:
     if correlation is None or correlation >= STEADY:
         return []
     return [
-        f"the order of {method}'s words is mostly sampling noise: drawn again, its scores "
-        f"correlate by {correlation:.2f} only. Give it more questions a text"
+        f"the order of {method}'s {run.nouns.units} is mostly sampling noise: drawn again, its "
+        f"scores correlate by {correlation:.2f} only. Give it more questions a {run.nouns.one}"
     ]
 
 

@@ -86,7 +86,8 @@ class CallableClassifier:
         if not texts:
             return np.zeros((0, width or 0))
         count, source = len(texts), f"the model {self.name}"
-        with guarded(source, f" on {count} texts"):
+        many = "texts" if isinstance(texts[0], str) else "pictures"
+        with guarded(source, f" on {count} {many}"):
             values = as_numbers(self.function(texts), source=source)
         if values.ndim == 2 and values.shape[1] == 1:
             values = values[:, 0]
@@ -219,7 +220,7 @@ def as_numbers(answer: object, *, source: str) -> FloatArray:
         ) from error
     if values.dtype.kind not in "fiu":
         raise ModelError(
-            f"{source}: expected a table of numbers, one row per text, got "
+            f"{source}: expected a table of numbers, one row per input, got "
             f"{reprlib.repr(answer)}. Return a list of lists of floats or a numeric numpy array"
         )
     return values.astype(np.float64)
@@ -232,7 +233,7 @@ def checked_probabilities(
     values = as_numbers(answer, source=source)
     if values.ndim != 2 or len(values) != rows or values.shape[1] != (width or values.shape[1]):
         raise ModelError(
-            f"{source}: expected one row per text and one column per label, "
+            f"{source}: expected one row per input and one column per label, "
             f"{rows} × {width or 'labels'}, got the shape {' × '.join(map(str, values.shape))}"
         )
     if values.shape[1] < 2:
