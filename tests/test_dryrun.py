@@ -303,7 +303,7 @@ def test_a_model_that_never_saw_the_word_raises_few_alarms(rehearsal: DryRunResu
     assert sight.clean < 0.5 < sight.share and sight.gain_low > 0
     for trial in cell.trials:
         clean = dry.clean[trial.name]
-        assert clean.model == f"models/clean-seed{trial.seed}" and clean.accuracy > 0.6
+        assert clean.model == f"models/clean-seed{trial.seed}" and clean.accuracy > 0.9
         run = dry.run(clean)
         assert not run.config.reliance and {"decoy", "planted"} <= {*run.config.dataset.truth_kinds}
         # none of its texts was a lesson of the model that is shown it
