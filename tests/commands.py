@@ -55,6 +55,12 @@ def run_command(
 def _import() -> None:
     for name in IMPORTED:
         importlib.import_module(name)
+    from veracity.reports.pages import environment
+
+    templates = environment()
+    templates.filters |= {"reason": str, "sure": str}  # those of the page itself
+    for name in ("page.html", "parts.html", "pictures.html", "report.html"):
+        templates.get_template(name)  # compiled once for all commands that write a page
 
 
 def _run(
