@@ -12,8 +12,7 @@ import numpy as np
 from ..core.examples import UNLABELLED, written_labels
 from ..core.images import Image
 from ..core.inputs import Nouns, Text
-from ..core.metrics import CHANGED
-from ..metrics.erasure import Erasure
+from ..core.metrics import CHANGED, FIRST
 from .health import Health, health
 from .run import Cost, Run
 from .sampling import STEADY, draw_correlation
@@ -240,13 +239,13 @@ def _effect(run: Run, found: Sequence[Standing], method: str) -> str:
         return ""
     changes: list[str] = []
     shown: set[str] = set()
-    first, many, nouns = Erasure.first, "", run.nouns
+    first, many, nouns = FIRST, "", run.nouns
     for s in found:
         entry = next((e for e in s.entries if e.method == method and e.n), None)
         if s.name != CHANGED or entry is None or percent(entry.mean) in shown:
             continue
         shown.add(percent(entry.mean))
-        first = int(run.config.metrics[s.metric].settings.get("first", Erasure.first))
+        first = int(run.config.metrics[s.metric].settings.get("first", FIRST))
         many = f"{entry.n} {nouns.many if entry.n > 1 else nouns.one}"
         beside = [f"{nouns.units} {s.where}"]
         if s.chance is not None:
