@@ -56,11 +56,11 @@ def lines(document: str) -> list[str]:
     return [line for block in blocks(document, "sh") for line in block.strip().splitlines()]
 
 
-def do(commands: list[str], place: Path) -> str:
+def do(commands: list[str], place: Path, **environment: str) -> str:
     """What the commands of a page say; each must end well."""
     said = ""
     for line in commands:
-        done = run_command(*shlex.split(line)[1:], cwd=place)
+        done = run_command(*shlex.split(line)[1:], cwd=place, **environment)
         assert done.returncode == 0, (line, done.stderr)
         said += done.stdout
     return said
@@ -374,8 +374,7 @@ def test_a_new_method_and_a_new_metric_are_one_file_each(
 def test_a_new_change_is_one_file(plugins: Path, tmp_path: Path) -> None:
     from veracity.data.loading import load_data
 
-    (line,) = lines("docs/how-to/add-a-change.md")
-    run(veracity(line), tmp_path, VERACITY_PLUGINS=str(plugins))
+    do(lines("docs/how-to/add-a-change.md"), tmp_path, VERACITY_PLUGINS=str(plugins))
     shouted = load_data(tmp_path / "shouted.jsonl")
     for example in shouted:
         (planted,) = example.truths["planted"]
@@ -396,13 +395,13 @@ ADDED = {
 def test_formats_corpora_and_architectures_are_one_file_each(chapter: str, tmp_path: Path) -> None:
     kind, name, check = ADDED[chapter]
     page = f"docs/how-to/{chapter}.md"
-    (code,), (line,) = blocks(page, "python"), lines(page)
+    (code,) = blocks(page, "python")
     folder = tmp_path / "my_methods" / kind
     folder.mkdir(parents=True)
     (folder / f"{name}.py").write_text(code, "utf-8")
     for table in blocks(page, "csv"):
         (tmp_path / "shop.csv").write_text(table, "utf-8")
-    said = run(veracity(line), tmp_path, VERACITY_PLUGINS="my_methods")
+    said = do(lines(page), tmp_path, VERACITY_PLUGINS="my_methods")
     says = {"formats": "no faults", "corpora": "20", "architectures": ""}
     assert says[kind] in said
     registry = {"formats": "data.formats", "corpora": "data.corpora"}.get(kind, f"models.{kind}")
