@@ -57,7 +57,7 @@ def lines(document: str) -> list[str]:
     return [line for block in blocks(document, "sh") for line in block.strip().splitlines()]
 
 
-def do(commands: list[str], place: Path, **environment: str) -> str:
+def do(commands: list[str], place: Path, **environment: Any) -> str:
     """What the commands of a page say; each must end well."""
     said = ""
     for line in commands:
