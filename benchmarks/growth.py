@@ -7,15 +7,12 @@ not tried. The models are untrained: what is measured does not depend on what th
 from __future__ import annotations
 
 import json
-import os
 import resource
-import subprocess
 import sys
 import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -135,16 +132,7 @@ def measure(point: Point) -> dict[str, Any]:
 
 
 def _apart(point: Point) -> dict[str, Any]:
-    done = subprocess.run(
-        [sys.executable, str(Path(__file__).resolve()), json.dumps(asdict(point))],
-        capture_output=True,
-        text=True,
-        env=os.environ,
-    )
-    if done.returncode:
-        raise RuntimeError(f"{point}: {done.stderr.strip()[-1500:]}")
-    found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
-    return found
+    return setting.in_own_process(__file__, asdict(point))
 
 
 def curves(quick: bool) -> list[dict[str, Any]]:

@@ -24,7 +24,9 @@ import setting
 FILES = (
     "startup",
     "agreement",
+    "picture_agreement",
     "masked_samples",
+    "picture_samples",
     "against_lime",
     "against_shap",
     "against_captum",

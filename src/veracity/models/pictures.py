@@ -103,9 +103,9 @@ class NeuralPicture(nn.Module):
             return torch.softmax(logits.double(), dim=-1).cpu().numpy()
 
     def normalised(self, pixels: Pixels) -> Tensor:
-        """8-bit numbers as the network reads them. (…, 3)"""
-        values = torch.from_numpy(np.ascontiguousarray(pixels)).to(self.device)
-        found: Tensor = (values.float() / 255 - self.mean) / self.deviation
+        """8-bit numbers as the network reads them, in its precision. (…, 3)"""
+        values = torch.from_numpy(np.ascontiguousarray(pixels)).to(self.mean)
+        found: Tensor = (values / 255 - self.mean) / self.deviation
         return found
 
     def parts(self, items: Any) -> Iterator[Any]:
