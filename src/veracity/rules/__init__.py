@@ -13,11 +13,11 @@ from ..core.plugins import nearest, plugin_path, split_specs
 from .rule import Detection, Mode, Rule, Structure, detect
 
 __all__ = [
+    "USUAL",
     "Detection",
     "Mode",
     "Rule",
     "Structure",
-    "USUAL",
     "detect",
     "known_rules",
     "read_rules",

@@ -1,4 +1,4 @@
-"""Rules about which clause of a text ought to decide, and where they apply (definitions 4.1, 4.2)."""
+"""Rules about which clause of a text ought to decide, and where they apply (definitions 4)."""
 
 from __future__ import annotations
 
