@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from commands import run_command
 from conftest import SHARED, words
 from veracity.changes import changed
 from veracity.changes.structure import DOMINANT, OTHER, RULE
@@ -16,6 +18,7 @@ from veracity.core.attributions import Attribution
 from veracity.core.errors import DataError, PluginError
 from veracity.core.examples import Dataset, Example
 from veracity.core.metrics import Case
+from veracity.data.loading import load_data
 from veracity.metrics import metrics
 from veracity.metrics.rule_consistency import RuleConsistency, contributions, difference_p
 from veracity.rules import Mode, Rule, detect, known_rules, read_rules, rules_named
@@ -324,3 +327,46 @@ def test_texts_without_a_structure_have_no_row() -> None:
     case = Case(example, None, np.array([0.1, 0.9]), Attribution(example.input, 1, np.array([0.1])))  # type: ignore[arg-type]
     assert RuleConsistency().score([case]) == [{}]
     assert "dominant" in RuleConsistency().missing(sentences("plain"))
+
+
+# ---- verbs ------------------------------------------------------------------------------------
+
+
+def test_what_rules_find_is_shown(tmp_path: Path) -> None:
+    (tmp_path / "data.csv").write_text(
+        "text,label\n"
+        "good but <b>slow</b>,negative\nslow but good,positive\nbut good,positive\n"
+        "fine though long,positive\nall good,positive\n"
+    )
+    found = run_command(
+        *(
+            "rules",
+            "find",
+            "data.csv",
+            "--page",
+            "page.html",
+            "--records",
+            "marked.jsonl",
+            "--json",
+        ),
+        cwd=tmp_path,
+    )
+    assert found.returncode == 0, found.stderr
+    told = json.loads(found.stdout)
+    assert told["by_rule"]["but"] == {"negative": 1, "positive": 1}
+    assert (told["texts"], told["with_structure"]) == (5, 3)
+    assert told["passed_over"] == {"a clause without words": 1}
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert "<b>slow" not in page and 'class="clause dominant"' in page
+    marked = load_data(tmp_path / "marked.jsonl")
+    assert {"dominant", "other"} == set(marked.truth_kinds)
+    again = run_command("rules", "find", "data.csv", "--records", "marked.jsonl", cwd=tmp_path)
+    assert again.returncode == 2 and "marked.jsonl" in again.stderr
+    wrong = run_command("rules", "find", "data.csv", "--mode", "any", cwd=tmp_path)
+    assert wrong.returncode == 2 and "expected mode to be" in wrong.stderr
+
+
+def test_rules_are_listed(tmp_path: Path) -> None:
+    said = run_command("list", "rules", cwd=tmp_path)
+    assert said.returncode == 0
+    assert all(name in said.stdout for name in ("but", "yet", "though", "while", "danshi"))
