@@ -370,3 +370,39 @@ def test_rules_are_listed(tmp_path: Path) -> None:
     said = run_command("list", "rules", cwd=tmp_path)
     assert said.returncode == 0
     assert all(name in said.stdout for name in ("but", "yet", "though", "while", "danshi"))
+
+
+class ByClause:
+    """Answers by what stands after *but* alone, or by the mean of all words."""
+
+    labels = ("negative", "positive")
+
+    def __init__(self, obeys: bool) -> None:
+        self.obeys = obeys
+
+    def probabilities(self, inputs: Any) -> Any:
+        found = []
+        for text in inputs:
+            said = list(text.words)
+            if self.obeys and "but" in said:
+                said = said[said.index("but") + 1 :]
+            z = sum({"good": 2.0, "great": 2.0, "bad": -2.0, "dull": -2.0}.get(w, 0) for w in said)
+            found.append([1 / (1 + np.exp(z)), 1 / (1 + np.exp(-z))])
+        return np.array(found)
+
+
+def test_the_clause_that_moves_the_answer() -> None:
+    data = changed(sentences("bad and dull but good", "good"), "structure")
+    rows = {}
+    for obeys in (True, False):
+        model = ByClause(obeys)
+        cases = [
+            Case(e, model, model.probabilities([e.input])[0], None)  # type: ignore[arg-type]
+            for e in data
+        ]
+        rows[obeys] = metrics.make("clause_effect").score(cases)
+        assert rows[obeys][1] == {}
+    assert rows[True][0]["decides"] == 1 and rows[True][0]["kept"] == 1
+    assert rows[True][0]["other"] == pytest.approx(0)
+    # all words: the answer is negative, and owed to the first clause
+    assert rows[False][0]["decides"] == 0 and rows[False][0]["kept"] == 0
