@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .options import DataSource, Limit, Seed
-from .reading import FileOptions, check_new
-from .showing import Answer
+from ..core.errors import DataError
+from ..data.splits import sampled
+from .options import (
+    DataSource,
+    Limit,
+    ModelSource,
+    Out,
+    Profile,
+    Questions,
+    Seed,
+    Split,
+    Workers,
+)
+from .reading import FileOptions, ModelOptions, check_new, short_names
+from .showing import Answer, ProgressBars, typed_command
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -76,4 +89,88 @@ def find(
     return Answer(json=found.to_dict(), show=show, written=written)
 
 
-VERBS = {"find": find}
+def audit(
+    model: ModelSource,
+    data: DataSource,
+    file: FileOptions,
+    service: ModelOptions,
+    rules: RuleNames = "but, yet, though, while",
+    mode: Detection = "strict",
+    methods: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--methods",
+            "--method",
+            help="Separated by commas; by default lime, shap and integrated_gradients, as far as "
+            "the model lets them.",
+        ),
+    ] = None,
+    out: Out = None,
+    workers: Workers = 1,
+    questions: Questions = None,
+    split: Split = "",
+    seed: Seed = 0,
+    limit: Limit = None,
+    profile: Profile = "recommended",
+) -> Answer:
+    """Say whether a model decides on the clause that ought to decide; resumes when given again."""
+    from ..auditing.audit import audit as run_audit
+    from ..auditing.audit import default_folder
+    from ..changes import changed
+    from ..changes.structure import Structure
+    from ..core.plugins import check_settings, split_specs
+    from ..explainers import explainers
+    from ..reports.rule_audit import print_outcomes, write_rule_audit
+    from ..results.rules import effects, metrics_of, outcomes
+    from ..rules import rules_named
+
+    rules_named(rules)
+    check_settings(Structure, {"mode": mode})
+    marking = Structure(rules=tuple(split_specs(rules)), mode=mode, alone=True)  # type: ignore[arg-type]
+    part = changed(file.part(data, split, None, seed), [marking], seed=seed)
+    if not len(part):
+        raise DataError(
+            f"{data}: no text has a structure by {rules} (mode {mode}). See what was passed over: "
+            "veracity rules find"
+        )
+    part = sampled(part, limit, seed=seed)
+    names = short_names([model])
+    folder = out or default_folder(part, names)
+    models = service.models(names, file.labels, beside=folder)
+    (answering,) = models.values()
+    able = [m for m in USUAL if explainers.make(m).missing(answering) is None]
+    with ProgressBars() as progress:
+        result = run_audit(
+            models,
+            part,
+            methods or able,
+            ["rule_consistency", "clause_effect"],
+            out=folder,
+            seed=seed,
+            workers=workers,
+            profile=profile,
+            questions=questions,
+            extras=False,
+            sources={n: service.source(source, file.labels) for n, source in names.items()},
+            command=typed_command(),
+            watch=progress.of("audit"),
+        )
+        page = write_rule_audit(result.run)
+    run = result.run
+    found = [one for metric in metrics_of(run) for one in outcomes(run, metric)]
+    return Answer(
+        json={
+            "run": str(run.folder),
+            "page": str(page),
+            "outcomes": [asdict(one) for one in found],
+            "effects": {m: {k: asdict(v) for k, v in e.items()} for m, e in effects(run).items()},
+        },
+        show=lambda console: print_outcomes(console, run),
+        written=[("Page", page)],
+    )
+
+
+USUAL = ("lime", "shap", "integrated_gradients")
+"""The methods of PERCY."""
+
+VERBS = {"find": find, "audit": audit}
