@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from torture.commands import as_command
+from veracity.core.plugins import KINDS, PLUGIN_FOLDERS, plugin_path
 
 IMPORTED = (
     "torch",
@@ -30,6 +31,19 @@ IMPORTED = (
     "veracity.suspicion.suspects",
 )
 """What takes long to import and is needed by many commands: done here once for all of them."""
+
+PLUGINS = {
+    "changes": "changes",
+    "corpora": "data.corpora",
+    "explainers": "explainers",
+    "formats": "data.formats",
+    "architectures": "models.architectures",
+    "metrics": "metrics",
+    "recipes": "recipes.papers",
+    "truths": "truths",
+}
+"""Packages that look at VERACITY_PLUGINS when they are imported, which here was before."""
+assert set(PLUGINS) == set(KINDS)
 
 
 def run_command(
@@ -55,6 +69,12 @@ def run_command(
 def _import() -> None:
     for name in IMPORTED:
         importlib.import_module(name)
+    from veracity.reports.pages import environment
+
+    templates = environment()
+    templates.filters |= {"reason": str, "sure": str}  # those of the page itself
+    for name in ("page.html", "parts.html", "pictures.html", "report.html"):
+        templates.get_template(name)  # compiled once for all commands that write a page
 
 
 def _run(
@@ -67,6 +87,11 @@ def _run(
         for number, file in ((0, nothing), (1, out.fileno()), (2, err.fileno())):
             os.dup2(file, number)
         sys.path[:0] = [str(cwd), *environment.get("PYTHONPATH", "").split(os.pathsep)]
+        if PLUGIN_FOLDERS in environment:
+            for kind, name in PLUGINS.items():
+                package = importlib.import_module(f"veracity.{name}")
+                package.__path__ = plugin_path(package.__path__, kind)
+            importlib.import_module("veracity.data.formats")._all.cache_clear()
 
     as_command(arguments, prepare)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 import veracity
 from veracity.core.examples import Dataset, Example
 from veracity.core.images import Image
+from veracity.core.inputs import FloatArray
 from veracity.results.run import Run
 
 
@@ -17,13 +19,15 @@ class Corner:
 
     labels = ("dark", "light")
 
-    def probabilities(self, inputs: list[Image]) -> np.ndarray:
+    def probabilities(self, inputs: Sequence[Image]) -> FloatArray:
         tiles = [one.pixels[: one.shape[0] // 8, : one.shape[1] // 8] for one in inputs]
         light = 1 / (1 + np.exp(-(np.array([tile.mean() for tile in tiles]) - 128) / 16))
         return np.stack([1 - light, light], axis=1)
 
 
-def made_pictures(n: int, shape: tuple[int, int] = (24, 32), *, name: str = "picture") -> Dataset:
+def made_pictures(
+    n: int, shape: tuple[int, int] = (24, 32), *, name: str = "picture"
+) -> Dataset[Image]:
     """Noise, the first tile dark or light, which is what is planted."""
     rng = np.random.default_rng(0)
     region = np.zeros(shape, dtype=np.bool_)

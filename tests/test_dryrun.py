@@ -45,7 +45,7 @@ from veracity.experiments.dryrun_findings import (
     lower_gain,
     sees,
 )
-from veracity.models.loading import RECORD, load_model
+from veracity.models.loading import RECORD, load_model, read_record
 from veracity.reports.dryrun import DryRunPage, build_dryrun, write_dryrun
 from veracity.reports.dryrun_sentences import headline, remarks
 from veracity.reports.terminal import print_dryrun
@@ -303,11 +303,11 @@ def test_a_model_that_never_saw_the_word_raises_few_alarms(rehearsal: DryRunResu
     assert sight.clean < 0.5 < sight.share and sight.gain_low > 0
     for trial in cell.trials:
         clean = dry.clean[trial.name]
-        assert clean.model == f"models/clean-seed{trial.seed}" and clean.accuracy > 0.6
+        assert clean.model == f"models/clean-seed{trial.seed}" and clean.accuracy > 0.9
         run = dry.run(clean)
         assert not run.config.reliance and {"decoy", "planted"} <= {*run.config.dataset.truth_kinds}
         # none of its texts was a lesson of the model that is shown it
-        lessons = load_model(dry.folder / clean.model).record["data"]["reading"]
+        lessons = read_record(dry.folder / clean.model)["data"]["reading"]
         assert lessons["changes"] == ""
     assert "shown in" in " ".join(remarks(dry, found)) and not dry.lacks_clean
     assert not dry.clean[next(t.name for t in dry.trials if t.cue == "capitals")].audit
@@ -358,10 +358,11 @@ def test_given_again_it_makes_nothing(rehearsal: DryRunResult, again: Any) -> No
     shutil.rmtree(rehearsal.folder / "steps")
     third = again()
     assert (third.made, third.reused) == (0, 4) and third.findings == rehearsal.findings
-    # and knew nothing of models that never saw a cue
+    # and knew nothing of models that never saw a cue, nor of steps that become shorter
     content = json.loads((rehearsal.folder / FILE).read_text("utf-8"))
     content.pop("clean")
     content["asked"].pop("clean")
+    assert content["asked"]["same"]["training"].pop("slow_after") is None
     (rehearsal.folder / FILE).write_text(json.dumps(content), "utf-8")
     shutil.rmtree(rehearsal.folder / "steps")
     old = DryRun.open(rehearsal.folder)
@@ -411,7 +412,7 @@ def test_kill_and_resume(tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
     )
     first = tmp_path / "d" / "audits" / "word-1-seed0" / "summaries.json"
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240  # on a busy machine
     while not first.exists() and time.monotonic() < deadline:
         time.sleep(0.01)
     os.killpg(process.pid, signal.SIGKILL)

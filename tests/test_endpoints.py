@@ -204,7 +204,7 @@ def test_labels_in_another_order_are_refused(server: Server) -> None:
         (b"", r"did not answer in JSON"),
         ({"error": "still loading"}, r'expected \{"probabilities".*still loading'),
         (0.5, r'expected \{"probabilities"'),
-        ([0.5, 0.5], r"expected one row per text.*2 × 2, got the shape 2$"),
+        ([0.5, 0.5], r"expected one row per input.*2 × 2, got the shape 2$"),
         ([[0.5, 0.5]], r"2 × 2, got the shape 1 × 2"),
         ([[0.2, 0.3, 0.5]] * 2, r"2 × 2, got the shape 2 × 3"),
         ([[0.5, 0.5], [1.0]], r"expected a table of numbers"),

@@ -21,12 +21,14 @@ from veracity.experiments.cues import PICTURE_KINDS, cues_of, telling, usual_kee
 from veracity.experiments.dryrun import PICTURE_SCALES, DryRunResult, dryrun, plan_dryrun
 from veracity.experiments.dryrun_findings import DryRun
 from veracity.models.architecture import Training
-from veracity.reports.dryrun import build_dryrun, write_dryrun
+from veracity.reports.dryrun import EXAMPLES, build_dryrun, write_dryrun
 from veracity.reports.dryrun_sentences import headline, remarks
+from veracity.reports.html import LARGEST
 from veracity.results.guarantees import planted_facts, reliance
 
 CNN = "picture_cnn(widths=(8, 16))"
-LARGE = "stamp(size=100, top=110, left=110)"
+STAMP = "stamp(size=64, top=150, left=150)"
+EXPLAINED = 30
 
 
 # ---- what a mark tells, by hand (definitions 5.4, 6.2) ----------------------------------------
@@ -127,11 +129,11 @@ def marked(tmp_path_factory: pytest.TempPathFactory) -> DryRunResult:
     return dryrun(
         CNN,
         "made_shapes(n=500, side=16)",
-        cues=f"{LARGE}, striped_noise(p=0.6)",
+        cues=f"{STAMP}, striped_noise(p=0.6)",
         strengths=[1.0],
         methods="occlusion, smooth_grad(samples=5), random_scores",
         seeds=1,
-        sentences=16,
+        sentences=EXPLAINED,
         training=Training(
             epochs=40, batch_size=32, learning_rate=0.02, patience=None, stop_at=0.995
         ),
@@ -146,15 +148,15 @@ def test_marks_are_learnt_and_both_labels_explained(marked: DryRunResult) -> Non
         assert trial.bound == 0.5 and trial.ceiling == 1.0 and "pictures" in trial.why
         assert 0 < trial.carriers < trial.tested_on == 50
         examples = dry.run(trial).examples()
-        assert len(examples) == trial.texts == 16
-        assert 0 < sum(map(is_marked, examples)) < 16  # absence is evidence, too
+        assert len(examples) == trial.texts == EXPLAINED
+        assert 0 < sum(map(is_marked, examples)) < EXPLAINED  # absence is evidence, too
     for cell in marked.findings.cells:
         assert set(cell.by_mark) == {-1, 0}
 
 
 def test_the_strongest_segment_is_looked_at(marked: DryRunResult) -> None:
     """Counted anew from the explanations themselves."""
-    (cell,) = (c for c in marked.findings.cells if c.cue == LARGE)
+    (cell,) = (c for c in marked.findings.cells if c.cue == STAMP)
     run = marked.record.run(cell.trials[0])
     stored = run.attributions(run.models[0], "occlusion(hiding=black)")
     hits, shares = [], []
@@ -172,12 +174,14 @@ def test_models_without_the_mark_show_what_is_a_false_alarm(marked: DryRunResult
     dry, found = marked.record, marked.findings
     assert not dry.lacks_clean and not found.no_clean
     for clean in dry.clean.values():
-        assert clean.model == "models/clean-seed0" and clean.texts == 16
+        assert clean.model == "models/clean-seed0" and clean.accuracy > 0.95
+        assert clean.texts == EXPLAINED
         run = dry.run(clean)
         assert not run.config.reliance and run.config.dataset.kind == "image"
-    (cell,) = (c for c in found.cells if c.cue == LARGE)
+    (cell,) = (c for c in found.cells if c.cue == STAMP)
     best = max((s for m, s in cell.sights.items() if m != "random_scores"), key=lambda s: s.share)
-    assert best.share > 0.6 and best.clean < best.share - 0.3
+    assert best.share > 0.7 and best.clean < 0.2 and best.sees == "exposes"
+    assert cell.sights["random_scores"].sees != "exposes"
     said = " ".join(remarks(dry, found))
     assert "on models that never saw the cue" in said and "--no-clean" not in said
 
@@ -187,6 +191,14 @@ def test_pages_speak_of_pictures(marked: DryRunResult) -> None:
     assert page == build_dryrun(marked.record)
     assert "In how many pictures a method’s strongest segment is a planted one" in page
     assert "any one segment" in page and "clean" in page
+    # of each mark a few pictures, held in the page, and a report with all of them
+    assert page.count('<article class="card"') == 2 * EXAMPLES and "img-src data:;" in page
+    assert "<span>cue <b>striped_noise(p=0.6) (100 %)</b></span>" in page
+    assert "carries what was planted" in page and "planted region" in page
+    assert "sizes only, blue whatever they speak for" in page  # smooth_grad
+    for trial in marked.record.trials:
+        assert (marked.folder / trial.audit / "report.html").exists()
+    assert len(page.encode()) < LARGEST
     told = [headline(marked.record, marked.findings), *remarks(marked.record, marked.findings)]
     for line in (*told, *(t.why for t in marked.record.trials)):
         assert "text" not in line and "word" not in line

@@ -54,7 +54,7 @@ def test_a_small_network_learns_and_is_read_back(small: Any, tmp_path: Path) -> 
     assert small.best.validation_accuracy >= 0.9
     model = small.model
     save_model(model, model.architecture, tmp_path, record={})
-    again = load_model(tmp_path)
+    again: Any = load_model(tmp_path)
     inputs = [e.input for e in squares(4)]
     assert np.array_equal(again.probabilities(inputs), model.probabilities(inputs))
     assert again.identity() == model.identity()
@@ -117,7 +117,8 @@ def test_resnet34_is_that_of_transformers() -> None:
     )
     peer = transformers.ResNetForImageClassification(config).eval()
     shape = (64, 64)
-    ours = architectures.make(f"resnet34(shape={shape})")._model(LABELS, 0).eval()
+    network: Any = architectures.make(f"resnet34(shape={shape})")
+    ours = network._model(LABELS, 0).eval()
     theirs, own = list(peer.state_dict().values()), ours.network.state_dict()
     # short cuts stand first in a block there and last here
     by_shape = _matched(peer, ours.network)
@@ -188,7 +189,7 @@ def test_transformers_folders_are_read_as_what_they_can_do(kind: str, tmp_path: 
         "size": {"height": 32, "width": 32},
     }
     (tmp_path / "preprocessor_config.json").write_text(json.dumps(settings))
-    model = load_model(tmp_path)
+    model: Any = load_model(tmp_path)
     assert model.labels == LABELS and model.shape == (32, 32)
     inputs = [e.input for e in squares(3, side=32)]
     pixels = np.stack([one.pixels for one in inputs]) / 255
@@ -208,9 +209,21 @@ def test_transformers_folders_are_read_as_what_they_can_do(kind: str, tmp_path: 
         assert torch.allclose(again, model.logits(embedded), atol=1e-5)
 
 
+def test_labels_that_do_not_exclude_each_other_are_refused(tmp_path: Path) -> None:
+    """A softmax over them would be nobody's answer."""
+    peer = tiny("vit")
+    peer.save_pretrained(tmp_path)
+    with pytest.raises(ModelError, match="green alone, one of several that do not"):
+        load_model(f"{tmp_path}:green")
+    peer.config.problem_type = "multi_label_classification"
+    peer.save_pretrained(tmp_path)
+    with pytest.raises(ModelError, match="expected labels that exclude each other"):
+        load_model(tmp_path)
+
+
 def test_attention_of_patches_is_shared_by_their_pixels(tmp_path: Path) -> None:
     tiny("vit").save_pretrained(tmp_path)
-    model = load_model(tmp_path)
+    model: Any = load_model(tmp_path)
     one = squares(1, side=32).examples[0].input
     for way in ("last", "rollout"):
         (weights,) = model.attention([one], way)

@@ -7,6 +7,7 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,32 +15,41 @@ from PIL import Image as Pictures
 from rich.console import Console
 from typer.testing import CliRunner
 
-from made_pictures import made_picture_run, made_pictures
+import veracity
+from made_pictures import Corner, made_picture_run, made_pictures
 from made_run import ATTACK
 from veracity.auditing.planning import plan_questions
 from veracity.cli.main import app
 from veracity.core.attributions import Attribution
+from veracity.core.errors import DataError, PluginError
 from veracity.core.images import Image
 from veracity.core.inputs import Text
+from veracity.core.truths import WordSets
 from veracity.explainers import explainers
 from veracity.metrics import metrics
+from veracity.models.architectures import architectures
+from veracity.models.loading import save_model
 from veracity.reports.html import LARGEST, build_report
 from veracity.reports.latex import latex_table
 from veracity.reports.pictures import (
     OPPOSES,
     SUPPORTS,
+    Spot,
     coloured_map,
     known_regions,
     map_side,
     outline,
+    outline_class,
     overlay,
     place_of,
+    region_name,
     shown_picture,
 )
 from veracity.reports.terminal import print_conclusions
 from veracity.reports.terminal_pictures import picture_protocol, sent
 from veracity.results.conclusions import conclude
 from veracity.results.run import Run
+from veracity.truths import learnt_truth
 
 OF_TEXTS = re.compile(r"\b(words?|texts?|sentences?)\b", re.IGNORECASE)
 
@@ -66,6 +76,50 @@ def test_an_audit_of_pictures_speaks_of_pictures_and_segments(run: Run) -> None:
     assert "segments" in said.models[0].recommendation.effect
     assert OF_TEXTS.findall(shown) == []
     assert OF_TEXTS.findall(latex_table(said.standings).partition(r"\caption")[2]) == []
+
+
+def test_a_search_and_a_doubt_are_told_of_pictures(tmp_path: Path) -> None:
+    audit = veracity.audit(
+        Corner(), made_pictures(12), "occlusion, random_scores", out=tmp_path / "run"
+    )
+    console = Console(width=160, record=True, file=io.StringIO())
+    print_conclusions(console, audit.run, audit.conclusions)
+    shown = console.export_text()
+    assert "to the best found on 12 pictures searched" in re.sub(r"\s+", " ", shown)
+    assert OF_TEXTS.findall(shown) == []
+    # what no method does is a sentence that goes on after "But"
+    assert "But To" not in shown
+
+
+def test_what_does_not_settle_is_told_of_pictures() -> None:
+    one = made_pictures(1).examples[0].input
+    told = r"on 1 of 1 pictures the top segments have not settled after 40 samples"
+    with pytest.warns(UserWarning, match=told):
+        veracity.explain(Corner(), one, "lime(samples=40, settled=1.0)")
+    with pytest.raises(PluginError, match="for pictures of up to 12 segments, this one has 64"):
+        veracity.explain(Corner(), one, "shap(form=exact)")
+
+
+def test_what_reads_words_alone_says_so(tmp_path: Path) -> None:
+    data: Any = made_pictures(4)
+    for refused in (
+        lambda: veracity.suspects(Corner(), data),
+        lambda: learnt_truth("integer_program", None, data),
+        lambda: WordSets(data.labels, (frozenset(), frozenset())).check(data),
+        lambda: veracity.pretrain("minilm", data, lexicon={"good": 1}),
+    ):
+        with pytest.raises(DataError, match="is for texts, and made pictures holds pictures"):
+            refused()
+    asked = ["plant", "made_shapes(n=4, side=8)", "--by", "watermark", "--out", "planted.jsonl"]
+    done = CliRunner().invoke(app, asked)
+    assert "`veracity dryrun` plants marks in pictures" in str(done.exception)
+
+
+def test_training_is_told_of_pictures(tmp_path: Path) -> None:
+    asked = ["train", "picture_cnn(widths=(4,))", "made_shapes(n=20, side=8)", "--epochs", "1"]
+    done = CliRunner().invoke(app, [*asked, "--out", str(tmp_path / "model")])
+    assert "16 pictures to train on" in done.stderr and "(2 pictures)" in done.output
+    assert OF_TEXTS.findall(done.output) == []
 
 
 def test_what_is_planned_is_told_of_pictures() -> None:
@@ -101,6 +155,32 @@ def test_maps_are_told_to_who_does_not_see_them(page: str) -> None:
     told = "strongest segment in the upper left, inside the planted region; it supports"
     # of a dark corner black hides nothing
     assert sum(told in one for one in said) == 6
+
+
+def test_sizes_are_not_said_to_support() -> None:
+    """How large a gradient is says where to look, and nothing for or against a label."""
+    sides = {
+        name: explainers.make(name).for_kind(Image.kind).signed
+        for name in ("gradient", "smooth_grad", "input_x_gradient", "attention")
+    }
+    assert not any(sides.values())
+    assert explainers.make("input_x_gradient").signed and explainers.make("lime").signed
+    example = made_pictures(1).examples[0]
+    (found,) = veracity.explain(Corner(), example.input, "occlusion(hiding=mean)")
+    told = overlay(found, known_regions(example), "dark", signed=False).alt
+    assert told.endswith("strongest segment in the upper left, inside the planted region")
+
+
+def test_a_region_is_named_below_a_map_where_there_are_several() -> None:
+    spot = Spot(segment=0, score=1.0, place="at the top", regions="outside the planted region")
+    assert spot.short == "at the top, outside"
+    both = replace(spot, regions="inside the planted region, outside the decoy")
+    assert both.short == "at the top, inside the planted region, outside the decoy"
+    assert replace(spot, regions="").short == "at the top"
+    assert (region_name("rationale"), outline_class("rationale")) == (
+        "region that ought to matter",
+        "told",
+    )
 
 
 def test_weight_on_the_region_is_plotted_by_class(page: str) -> None:
@@ -210,6 +290,23 @@ def test_a_picture_is_explained_as_json_lines(folder: Path) -> None:
     rows = [json.loads(line) for line in (folder / "maps.jsonl").read_text().splitlines()]
     assert [row["id"] for row in rows] == ["pictures/0.png", "pictures/1.png"]
     assert [len(row["scores"]) for row in rows] == [64, 64]
+
+
+def test_a_picture_is_brought_to_the_size_that_a_model_reads(folder: Path) -> None:
+    """As an audit does, whose report says how to explain a picture."""
+    network = architectures.make("picture_cnn(widths=(4,))")
+    model = network.start(made_pictures(2, (8, 16)), seed=0)
+    save_model(model, network, folder / "model", record={})
+    asked = ["explain", "model", "pictures/0.png", "--method", "gradient", "--json"]
+    with pytest.warns(UserWarning, match=r"1 of 1 pictures of pictures/0.png are resized to 16×8"):
+        done = CliRunner().invoke(app, asked)
+    (found,) = json.loads(done.stdout)["attributions"]
+    assert (found["width"], found["height"], len(found["scores"])) == (16, 8, 64)
+
+
+def test_a_picture_is_shown_in_a_notebook() -> None:
+    (found,) = veracity.explain(Corner(), made_pictures(1).examples[0].input, "occlusion")
+    assert re.search(r'<img src="data:image/(webp|png);base64,', found._repr_html_())
 
 
 def test_a_picture_that_cannot_be_read_is_told(folder: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ from veracity.core.classifiers import PlaneLayout
 from veracity.core.errors import DataError, ModelError, PluginError
 from veracity.core.examples import Dataset, Example
 from veracity.core.images import Image
-from veracity.core.inputs import Hiding, input_kind
+from veracity.core.inputs import FloatArray, Hiding, input_kind
 from veracity.core.metrics import Case
 from veracity.explainers import explainers
 from veracity.explainers.grad_cam import class_activation
@@ -33,7 +35,7 @@ class Corner:
 
     labels = ("dark", "light")
 
-    def probabilities(self, inputs: list[Image]) -> np.ndarray:
+    def probabilities(self, inputs: Sequence[Image]) -> FloatArray:
         rows = [one.pixels[: one.shape[0] // 8, : one.shape[1] // 8] for one in inputs]
         light = np.array([row.mean() for row in rows]) / 255
         return np.stack([1 - light, light], axis=1)
@@ -105,8 +107,9 @@ def test_guessed_pixels_are_near_their_neighbours() -> None:
 
 
 def test_what_is_no_picture_is_told() -> None:
+    fractions: Any = np.zeros((2, 2, 3))
     with pytest.raises(DataError, match="8-bit numbers"):
-        Image(np.zeros((2, 2, 3)))
+        Image(fractions)
     with pytest.raises(DataError, match="one pixel at least"):
         Image(np.zeros((0, 2, 3), dtype=np.uint8))
 

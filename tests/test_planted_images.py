@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ from veracity.results.findings import Cell, Findings
 
 TINY: dict[str, Any] = {
     "side": 16,
-    "sizes": [60, 20, 24],
+    "sizes": [30, 20, 20],
     "model": "picture_cnn(widths=(8, 8))",
     "segments": "grid",
     "runs": 1,
@@ -42,7 +43,7 @@ TINY: dict[str, Any] = {
     "levels": [1, 3, 5],
     "each": 1,
     "correlations": [0.5, 1.0],
-    "training": {"epochs": 10, "batch_size": 20, "learning_rate": 0.01, "stop_at": 0.99},
+    "training": {"epochs": 10, "batch_size": 10, "learning_rate": 0.01, "stop_at": 0.99},
     "species_training": {"epochs": 1, "batch_size": 20},
     "methods": {
         "gradient": 3,
@@ -62,7 +63,7 @@ def setup(folder: Path, **sizes: Any) -> Setup:
 
 def test_a_pair_is_planted_as_drawn(tmp_path: Path) -> None:
     parts = pictures(setup(tmp_path))
-    assert [len(p) for p in (parts.train, parts.validation, parts.test)] == [240, 80, 96]
+    assert [len(p) for p in (parts.train, parts.validation, parts.test)] == [120, 80, 80]
     recipe = recipes.make("planted_images(manipulations=('watermark',))")
     assert isinstance(recipe, PlantedImages)
     (draw,) = [
@@ -71,7 +72,7 @@ def test_a_pair_is_planted_as_drawn(tmp_path: Path) -> None:
         if run.draw is not None and run.experiment == "region"
     ]
     found = planted_pair(parts, draw, seed=0)
-    assert found.test.labels == draw.pair and len(found.train) == 120
+    assert found.test.labels == draw.pair and len(found.train) == 60
     kept = np.mean([found.train.labels[e.label] == e.facts[ORIGINAL_LABEL] for e in found.train])
     assert 0.35 < kept < 0.65
     # the mark is on pictures of the second label alone; the region is that of all
@@ -168,7 +169,7 @@ def test_lines_are_judged_by_ranks_over_units() -> None:
 
 def test_ex_5_5_points_within_the_range() -> None:
     def point(attr: float, accuracy: float, r: float) -> Point:
-        given = {"attr": attr, "accuracy": accuracy, "r": r}
+        given: dict[str, Any] = {"attr": attr, "accuracy": accuracy, "r": r}
         return Point(**{name: given.get(name, 0) for name in Point._fields})
 
     assert point(0.81, 1.0, 0.7).inside and not point(0.79, 1.0, 0.7).inside
@@ -176,20 +177,34 @@ def test_ex_5_5_points_within_the_range() -> None:
     assert point(0.5, 1.0, 1.0).inside
 
 
-def test_planted_images_runs_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # so few and small pictures teach little: here a network is scored that learnt something
-    monkeypatch.setattr("veracity.recipes.papers.planted_images.ENOUGH", 0.6)
+def plain_pictures(folder: Path, sizes: Sequence[int]) -> Path:
+    """Nearly one colour each, hardly another for each label: a mark is soon seen on them."""
+    rng = np.random.default_rng(0)
+    tints = {"circle": (20, 0, 0), "square": (0, 20, 0), "triangle": (0, 0, 20), "cross": (9, 9, 9)}
+    for part, n in zip(("train", "val", "test"), sizes, strict=True):
+        for label, tint in tints.items():
+            place = folder / part / label
+            place.mkdir(parents=True)
+            for i in range(n):
+                pixels = 130 + np.array(tint) + rng.integers(-8, 9, (16, 16, 3))
+                Pictures.fromarray(pixels.astype(np.uint8)).save(place / f"{i}.png")
+    return folder
+
+
+def test_planted_images_runs_and_goes_on(tmp_path: Path) -> None:
+    data = plain_pictures(tmp_path / "plain", TINY["sizes"])
+    tmp_path = tmp_path / "run"
     recipe = recipes.make("planted_images(manipulations=('centre_brightness', 'striped_noise'))")
 
     def go() -> Findings:
-        return recipe.run(tmp_path, scale="smoke", sizes=TINY, workers=1)
+        return recipe.run(tmp_path, scale="smoke", sizes=TINY, data=data, workers=1)
 
     first = go()
     tables = {t.title: t for t in first.tables}
     runs = tables["Every network"]
     assert len(runs.rows) == 2 + 2 * 3 + 2 * 2 * 2
     passed = {name for name, cells in runs.rows if "yes" in cells}
-    assert any("centre brightness" in name for name in passed)
+    assert {name for name, _ in runs.rows if "centre brightness" in name} < passed
     with (tmp_path / "points.csv").open(newline="") as file:
         points = list(csv.DictReader(file))
     assert list(points[0]) == list(Point._fields)
@@ -197,7 +212,7 @@ def test_planted_images_runs_and_goes_on(tmp_path: Path, monkeypatch: pytest.Mon
     scored = {p["run"] for p in points if p["experiment"] != "accuracy"}
     assert len(scored) == len(passed) < len(runs.rows)
     for p in points:
-        assert float(p["accuracy"]) > 0.6 or p["experiment"] == "accuracy"
+        assert float(p["accuracy"]) > 0.95 or p["experiment"] == "accuracy"
         assert 0 < float(p["region"]) < 1 and int(p["n"]) in (2, 3)
         assert p["undefined"] != "0" or 0 <= float(p["attr"]) <= 1
     kept = [p for p in points if p["experiment"] == "accuracy"]
@@ -238,7 +253,7 @@ def test_folders_of_pictures_are_read(tmp_path: Path) -> None:
     given = Setup(tmp_path, "smoke", {**TINY, "sizes": [3, 2, 9]}, tmp_path / "birds")
     parts = pictures(given)
     assert [len(p) for p in (parts.train, parts.validation, parts.test)] == [12, 8, 12]
-    assert parts.train.examples[0].input.shape == (16, 16)
+    assert isinstance(one := parts.train.examples[0].input, Image) and one.shape == (16, 16)
     named = PlantedImages(pairs=("crow/raven", "gull/tern"))
     assert named.known_pairs(parts.train, {}) == [("crow", "raven"), ("gull", "tern")]
 

@@ -452,6 +452,21 @@ def test_a_gate_is_a_constant() -> None:
     assert found.scores == pytest.approx([found.output_value / 2] * 2)
 
 
+@pytest.mark.parametrize(
+    "active",
+    [nn.ReLU6(), functional.relu6, lambda x: x.clamp(0, 6), lambda x: torch.clip(x, min=0, max=6)],
+)
+def test_what_is_cut_off_keeps_its_relevance(active: Any) -> None:
+    model = of_two(lambda x: active(4 * x[:, 0]) + active(-x[:, 1]) + x[:, 1], 2.0, 1.0)
+    (found,) = explained(model, "lrp")
+    assert found.scores == pytest.approx([6.0, 1.0])
+
+
+def test_a_guard_against_zero_is_no_activation() -> None:
+    (found,) = explained(of_two(lambda x: x[:, 0].clamp(min=3) + x[:, 1], 2.0, 1.0), "lrp")
+    assert found.scores == pytest.approx([0.0, 1.0])
+
+
 def test_what_no_rule_covers_is_told() -> None:
     model = of_two(lambda x: torch.atan(4 * x[:, 0]) + x[:, 1], 1.0, 1.0)
     with pytest.warns(UserWarning, match=r"deep_lift: on 1 of 1 texts.*no rule covers"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -165,6 +166,15 @@ def reviews(place: Path) -> None:
     lines(place / "twins.jsonl", *pairs)
 
 
+def _as_before(folder: Path) -> None:
+    """What earlier versions left of augmentation: no steps, and no setting that came later."""
+    shutil.rmtree(folder / "steps")
+    for path in (folder / "models").glob("*/veracity.json"):
+        record = json.loads(path.read_text("utf-8"))
+        assert record["data"]["asked"][1].pop("slow_after") is None
+        path.write_text(json.dumps(record), "utf-8")
+
+
 def test_augmented_training_is_compared_and_resumed(tmp_path: Path) -> None:
     reviews(tmp_path)
     asked = (
@@ -191,6 +201,8 @@ def test_augmented_training_is_compared_and_resumed(tmp_path: Path) -> None:
     again = run(*asked, cwd=tmp_path)
     assert "hand-made" in again.stdout and "pairs take no part" in again.stdout
     assert {p: p.stat().st_mtime_ns for p in kept} == kept  # nothing was trained anew
+    _as_before(tmp_path / "a")
+    assert told(run(*asked, "--json", cwd=tmp_path)) == found
     assert json.loads((tmp_path / "a/augmentation.json").read_text("utf-8")) == {
         k: v for k, v in found.items() if k not in ("found", "report")
     }

@@ -169,7 +169,7 @@ def test_what_needs_words_says_so() -> None:
     with pytest.raises(DataError, match=r"grad_cam_text takes inputs of the kind text, not num"):
         veracity.explain(Weighing(), Numbers((1.0, 1.0, 1.0, 1.0)), "grad_cam_text")
     with pytest.raises(DataError, match=r"keyboard takes inputs of the kind text, not numbers"):
-        changed(rows(), "keyboard")  # type: ignore[arg-type]
+        changed(rows(), "keyboard")
     assert "takes inputs of the kind text, not numbers" in metrics.make("movement").missing(rows())
     assert explainers.make("shap").unfit("numbers") == ""
     assert "texts only" in explainers.make("shap(background=3)").unfit("numbers")

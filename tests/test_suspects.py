@@ -585,6 +585,8 @@ def test_english_vectors_judge_no_german(german: tuple[Dataset, Any, Suspects]) 
     assert not told.judges_words
     assert f"hold {100 * told.coverage:.1f} % of the texts' words" in str(told)
     assert "--vectors FILE" in str(told)
+    # a build does not pass because nobody looked
+    assert not told.can_clear and replace(told, coverage=0.9).can_clear
     assert {s.kind for s in told.others} <= {"sign", "last", "phrase", "casing"}
     assert not any(c.isalnum() for s in told.others if s.kind != "casing" for c in s.name)
     # asked to, it shows every word that decides
@@ -728,6 +730,10 @@ def test_the_name_of_a_label_fails_no_build(reviews: Dataset) -> None:
     own = replace(found, found=(replace(found.found[0], names_label=True), *found.found[1:]))
     assert CUE in found.alarms and CUE not in own.alarms
     assert f"{CUE} for positive" in own.limits
+    # of subjects, a word with a meaning may be their own: told, and counted
+    three = replace(found, labels=(*found.labels, "neither"))
+    assert f"{CUE} may be the subject's own" in three.limits and CUE in three.alarms
+    assert "subject" not in found.limits
 
 
 def test_a_sign_that_decides_is_told_though_labels_do_not_follow_it(

@@ -120,7 +120,8 @@ def start(
     out, err = work / f"{name}.out", work / f"{name}.err"
 
     def as_from_a_shell() -> None:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # the campaign's own processes ignore it
+        for each in (signal.SIGINT, signal.SIGHUP):  # the campaign and nohup ignore them
+            signal.signal(each, signal.SIG_DFL)
         if before is not None:
             before()
 

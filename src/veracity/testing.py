@@ -38,7 +38,7 @@ from .core.explainers import Explainer
 from .core.images import Image
 from .core.inputs import FloatArray, Text
 from .core.metrics import Case, Metric, Row
-from .core.plugins import Plugin, check_settings, first_line, parse_spec
+from .core.plugins import Plugin, check_settings, description, parse_spec
 from .core.truths import PSEUDO, Truth
 from .data.corpora.made_reviews import NEGATIVE, POSITIVE, MadeReviews
 from .data.corpora.made_shapes import MadeShapes
@@ -140,8 +140,8 @@ def check_plugin(plugin: Plugin) -> None:
     frozen = cls.__dataclass_params__.frozen
     _promise(frozen, f"{spec} is not frozen: its settings are its identity")
     # a dataclass without a docstring gets one made of its signature
-    written = first_line(cls).partition("(")[0] not in ("", cls.__name__)
-    _promise(written, f"{spec} has no docstring, whose first line is shown in lists")
+    written = description(cls).partition("(")[0] not in ("", cls.__name__)
+    _promise(written, f"{spec} has no docstring, whose beginning is shown in lists")
     fields = {f.name for f in dataclasses.fields(cls)}
     hidden = ", ".join(sorted(set(vars(plugin)) - fields))
     _promise(not hidden, f"{spec} keeps what is no setting of it: {hidden}")
@@ -186,6 +186,8 @@ def check_explainer(
         for i, one in zip(every, whole, strict=True):
             asked = one.input == given[i] and one.target == targets[i]
             _promise(asked, f"{spec} explains another text or label than it was asked to")
+            sizes = method.signed or one.scores.min(initial=0.0) >= 0
+            _promise(sizes, f"{spec} gives scores below zero: leave signed True")
         for i in every:
             with count_calls() as counter:
                 _same(explained([i]), [whole[i]], f"{spec} depends on what is explained with it")

@@ -31,7 +31,7 @@ from ..commands import (
 )
 
 ABOUT = "kills of the command at random moments, then the same command again"
-SHARE = 14.0
+SHARE = 16.0
 DEADLINE = 240.0
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -52,8 +52,8 @@ def case(number: int, rng: random.Random, place: Path, work: Path) -> str:
     verb = list(VERBS)[number % len(VERBS)]
     words = command(verb, place, workers=rng.choice((1, 1, 1, 2)))
     folder, hits = work / "out", list[str]()
-    # every fourth is killed again while it resumes
-    for _ in range(rng.randint(2, MOST_KILLS) if rng.random() < 0.25 else 1):
+    # every other one is killed again while it resumes
+    for _ in range(rng.randint(2, MOST_KILLS) if rng.random() < 0.5 else 1):
         before, past = parts(folder), epochs(folder)
         sent = rng.choice(SIGNALS)
         started = start(words, work)

@@ -128,7 +128,12 @@ def check_ability(explainer: Explainer, model: Classifier, kind: str = Text.kind
     missing = explainer.missing(model)
     if missing is None:
         return
-    able = [n for n in known_explainers.names() if isinstance(model, known_explainers.get(n).needs)]
+    able = [
+        n
+        for n in known_explainers.names()
+        if isinstance(model, known_explainers.get(n).needs)
+        and not known_explainers.make(n).for_kind(kind).unfit(kind)
+    ]
     raise ModelError(
         f"{explainer.spec} needs a model with {missing}; this one has only "
         f"{', '.join(abilities(model))}. These would work: {', '.join(able)}"

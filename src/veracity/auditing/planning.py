@@ -10,7 +10,6 @@ from typing import Any
 from ..core.errors import BudgetSpent
 from ..core.examples import Dataset
 from ..core.explainers import Explainer
-from ..core.inputs import Nouns, input_kind
 from ..core.metrics import Metric
 from ..engine.surrogates import USUAL_QUESTIONS
 from .jobs import PART, drawn_again, drawn_families, part_of
@@ -42,7 +41,7 @@ class PlanItem:
 class AuditPlan:
     """What is going to be asked of a model, at most."""
 
-    data: Dataset
+    data: Dataset[Any]
     explainers: tuple[Explainer, ...]
     metrics: tuple[Metric, ...]
     second_draw: bool
@@ -64,14 +63,14 @@ class AuditPlan:
         sampling = [e.plugin_name() for e in self.explainers if e.question_settings]
         if self.questions is not None and sampling:
             names = " and ".join(dict.fromkeys(sampling))
-            chosen.append(f"{self.questions:,} questions a {_nouns(self.data).one} for {names}")
+            chosen.append(f"{self.questions:,} questions a {self.data.nouns.one} for {names}")
         left_out = f"; left out: {', '.join(self.dropped)}" if self.dropped else ""
         return _holds(f"{', '.join(chosen)}{left_out}", self.total, self.budget)
 
     def lines(self) -> list[str]:
         """The items as a table, then what they come to."""
         width = max(len(item.what) for item in self.items)
-        many = _nouns(self.data).many
+        many = self.data.nouns.many
         rows = [
             f"  {item.kind:<12} {item.what:<{width}} {item.texts:>7,} {many} "
             + ("      not known" if item.questions is None else f"{item.questions:>15,}")
@@ -101,13 +100,9 @@ class AuditPlan:
         }
 
 
-def _texts(chosen: Dataset, of: int) -> str:
+def _texts(chosen: Dataset[Any], of: int) -> str:
     counted = f"{of:,}" if len(chosen) == of else f"{len(chosen):,} of {of:,}"
-    return f"{counted} {_nouns(chosen).many}"
-
-
-def _nouns(data: Dataset) -> Nouns:
-    return input_kind(data.kind).nouns
+    return f"{counted} {chosen.nouns.many}"
 
 
 def _holds(what: str, total: int, budget: int | None) -> str:
@@ -118,7 +113,7 @@ def _holds(what: str, total: int, budget: int | None) -> str:
 
 
 def plan_questions(
-    data: Dataset,
+    data: Dataset[Any],
     explainers: Sequence[Explainer],
     metrics: Sequence[Metric],
     *,
@@ -131,7 +126,7 @@ def plan_questions(
     part = part_of(data, PART, seed=seed)
     some = Counter(e.input.n_units for e in data if e.id in part)
     tests = [m for m in metrics if not m.of_model]
-    items = [PlanItem(f"each {_nouns(data).one} once", "answers", len(data), len(data))]
+    items = [PlanItem(f"each {data.nouns.one} once", "answers", len(data), len(data))]
     items += [
         PlanItem(m.spec, "test", len(data), _sum(m, lengths))
         for m in metrics
@@ -165,7 +160,7 @@ def plan_questions(
 
 def plan_within_budget(
     budget: int,
-    data: Dataset,
+    data: Dataset[Any],
     explainers: Sequence[Explainer],
     metrics: Sequence[Metric],
     *,
@@ -201,7 +196,7 @@ def plan_within_budget(
     plan = plan_questions(some, methods, tests, second_draw=False, seed=seed)
     least = min(len(data), LEAST_TEXTS)
     if len(some) < least:
-        many = _nouns(data).many
+        many = data.nouns.many
         few = data.select([i for group in _in_proportion(data, seed) for i in group][:least])
         needed = plan_questions(few, methods, tests, second_draw=False, seed=seed).total
         raise BudgetSpent(
@@ -215,7 +210,7 @@ def plan_within_budget(
     return replace(plan, of=len(data), budget=budget, questions=given, dropped=dropped)
 
 
-def _alike(questions: int, explainers: Sequence[Explainer], data: Dataset) -> int:
+def _alike(questions: int, explainers: Sequence[Explainer], data: Dataset[Any]) -> int:
     """So many questions, or what the texts cost on average the method that needs most: no method
     is given more than another."""
     lengths = Counter(e.input.n_units for e in data)
@@ -225,11 +220,11 @@ def _alike(questions: int, explainers: Sequence[Explainer], data: Dataset) -> in
 
 def _as_many(
     budget: int,
-    data: Dataset,
+    data: Dataset[Any],
     explainers: Sequence[Explainer],
     metrics: Sequence[Metric],
     seed: int,
-) -> Dataset:
+) -> Dataset[Any]:
     """The first texts of a drawn order, as many as the budget holds."""
     cost: dict[int, int] = {}
     chosen: list[int] = []
@@ -249,7 +244,7 @@ def _as_many(
     return data.select(sorted(chosen))
 
 
-def _in_proportion(data: Dataset, seed: int) -> list[list[int]]:
+def _in_proportion(data: Dataset[Any], seed: int) -> list[list[int]]:
     """Families in a drawn order of which every beginning has the labels in proportion."""
     by_label: dict[int, list[list[int]]] = {}
     for group in drawn_families(data, seed):

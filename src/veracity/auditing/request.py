@@ -15,9 +15,9 @@ from ..core.errors import DataError
 from ..core.examples import UNLABELLED, Dataset
 from ..core.explainers import Explainer
 from ..core.foreign import is_own_file
-from ..core.inputs import Input, input_kind
+from ..core.inputs import Input
 from ..core.metrics import Metric
-from ..core.plugins import Plugin, first_line, settings
+from ..core.plugins import Plugin, description, settings
 from ..data.loading import Source, load_data
 from ..engine.inference import probabilities
 from ..results.config import (
@@ -195,7 +195,7 @@ class PreparedAudit:
             reliance={
                 name: RelianceInfo(
                     forced=r.forced,
-                    sentence=r.told_of(input_kind(data.kind).nouns),
+                    sentence=r.told_of(data.nouns),
                     **dataclasses.asdict(r),
                 )
                 for name, r in reliance.items()
@@ -250,7 +250,8 @@ def _explainer_info(explainer: Explainer) -> ExplainerInfo:
         settings=_plain_settings(explainer),
         baseline=explainer.baseline,
         ceiling=explainer.ceiling,
-        about=first_line(type(explainer)),
+        signed=explainer.signed,
+        about=description(type(explainer)),
         needs=ability_name(explainer.needs),
         code=_code(type(explainer)),
     )
@@ -263,7 +264,7 @@ def _metric_info(metric: Metric, kind: str) -> MetricInfo:
         of_model=metric.of_model,
         quantities={n: q.of_kind(kind) for n, q in metric.effective_quantities.items()},
         quality=metric.quality,
-        about=first_line(type(metric)),
+        about=description(type(metric)),
         code=_code(type(metric)),
     )
 

@@ -141,7 +141,9 @@ def audit(
         report = write_report(result.run, conclusions=said)
     failures = missed_thresholds(result.standings, bars, result.run.summaries())
     if bars and result.run.partial is not None:
-        failures.append("expected all texts for a bar; the budget held only part of them")
+        failures.append(
+            f"expected all {part.nouns.many} for a bar; the budget held only part of them"
+        )
     return audit_answer(result, report, failures, pages)
 
 

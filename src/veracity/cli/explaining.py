@@ -55,6 +55,7 @@ def explain(
 ) -> Answer:
     """Colour the words of texts, or pictures, by how they speak for a label."""
     from ..auditing.explaining import check_ability, wanted_target
+    from ..auditing.sizes import fit_sizes
     from ..auditing.training_sets import fit_explainer
     from ..explainers import explainers
     from ..models.loading import model_name
@@ -80,18 +81,20 @@ def explain(
     loaded = service.model(model, file.labels)
     inputs: list[tuple[str, Any]] = []
     kind = "image" if pictured else "text"
+    read = {model_name(model): loaded}
     if data:
-        inputs = [(e.id, e.input) for e in file.part(data, split, limit, seed)]
+        inputs = [(e.id, e.input) for e in fit_sizes(file.part(data, split, limit, seed), read)]
         kind = inputs[0][1].kind if inputs else kind
     explainer = explainer.for_kind(kind)
     check_ability(explainer, loaded, kind)
     learnt_from = training_data(train, replace(file, layout=train_layout), seed)
     explainer = fit_explainer(explainer, loaded, learnt_from, seed=seed)
     if pictured:
-        inputs = list(typed_pictures(texts or [], file.size, file.segments))
+        typed = typed_pictures(texts or [], file.size, file.segments)
+        inputs = [(e.id, e.input) for e in fit_sizes(typed, read)]
     elif texts:
-        typed = typed_texts(texts, file.language, file.max_words)
-        inputs = [(str(i), text) for i, text in enumerate(typed)]
+        lines = typed_texts(texts, file.language, file.max_words)
+        inputs = [(str(i), text) for i, text in enumerate(lines)]
     painted = kind == "image" and out is not None and out.suffix.lower() == ".png"
     wanted = wanted_target(target, loaded.labels)
     explaining = _Explaining(loaded, explainer, inputs, wanted, seed)
@@ -110,7 +113,7 @@ def explain(
             f"their end: {sum(unread):,.0f} words beyond its limit decide nothing and score zero",
             markup=False,
         )
-    explained = [Explanation(*one, loaded.labels) for one in in_order]
+    explained = [Explanation(*one, loaded.labels, explainer.signed) for one in in_order]
     content = {
         "method": explainer.spec,
         "attributions": [_attribution_json(*one, loaded.labels) for one in in_order],

@@ -94,12 +94,12 @@ def _fact(kind: str, cls: Any) -> dict[str, str]:
 
 
 def _row(kind: str, name: str, cls: Any) -> dict[str, Any]:
-    from ..core.plugins import first_line, settings_of
+    from ..core.plugins import description, settings_of
 
     options = settings_of(cls)
     # what has no default cannot be shown by it
     values = {s.name: s.default for s in options} if all(s.optional for s in options) else {}
-    row = {"name": name, "about": first_line(cls), "settings": values}
+    row = {"name": name, "about": description(cls), "settings": values}
     return row | ({"profiles": cls.profiles} if cls.profiles else {}) | _fact(kind, cls)
 
 

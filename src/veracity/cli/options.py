@@ -31,7 +31,7 @@ Lexicon = Annotated[
     ),
 ]
 Epochs = Annotated[int | None, typer.Option(help="At most so many passes.")]
-StepTexts = Annotated[int | None, typer.Option(help="Texts per step.")]
+StepTexts = Annotated[int | None, typer.Option(help="Texts or pictures per step.")]
 LearningRate = Annotated[float | None, typer.Option(help="Adam's step size.")]
 ModelSource = Annotated[
     str,

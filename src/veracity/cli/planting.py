@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from ..core.errors import DataError
+from ..core.inputs import Text
 from .exits import MISSED_THRESHOLD
 from .options import (
     DataSource,
@@ -49,6 +50,12 @@ def plant(
 
     check_new(out)
     read = file.data(data)
+    if read.kind != Text.kind:
+        raise DataError(
+            f"{read.name} holds {read.nouns.many}, which lines of JSON cannot: expected texts. "
+            "`veracity dryrun` plants marks in pictures, trains and audits; in Python, "
+            "veracity.changes.changed plants them"
+        )
     steps = split_specs(by or ["reassign, insert"])
     planted = changed(sampled(read, limit, seed=seed), steps, seed=seed)
     parts = split(planted, seed=seed)
@@ -201,7 +208,7 @@ def suspects(
     fail: Annotated[
         bool,
         typer.Option(
-            "--fail", help="Exit with 1 if something is found, with 2 if texts are too few to tell."
+            "--fail", help="Exit with 1 if something is found, with 2 if that could not be told."
         ),
     ] = False,
     seed: Seed = 0,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ..core.errors import DataError
 
 if TYPE_CHECKING:
+    from ..core.examples import Dataset
     from ..core.images import Image
 
 
@@ -22,9 +23,10 @@ def are_pictures(named: list[str]) -> bool:
     return bool(found) and len(found) == len(named)
 
 
-def typed_pictures(named: list[str], size: str, segments: str) -> list[tuple[str, Image]]:
+def typed_pictures(named: list[str], size: str, segments: str) -> Dataset[Image]:
     """The pictures in these files and folders by their names, or a sentence about the first that
     cannot be read."""
+    from ..core.examples import UNLABELLED, Dataset, Example
     from ..data.picture_folders import FileTree
     from ..data.pictures import PictureReader, Size
 
@@ -40,10 +42,10 @@ def typed_pictures(named: list[str], size: str, segments: str) -> list[tuple[str
     found = []
     for name, path in files:
         try:
-            found.append((name, reader.picture(path)[0]))
+            found.append(Example(name, reader.picture(path)[0], 0))
         except ValueError as error:
             raise DataError(str(error)) from None
-    return found
+    return Dataset(named[0] if len(named) == 1 else "these files", (UNLABELLED,), tuple(found))
 
 
 def _folder(name: str) -> bool:

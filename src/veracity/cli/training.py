@@ -104,10 +104,11 @@ def train(
     parts = split(reading.prepared(read, seed=seed), seed=seed)
     say = stderr()
     leaked = len(leaks(parts))
+    many = read.nouns.many
     balance = printable(_balance(parts.train.balance))
-    say.print(f"{len(parts.train)} texts to train on: {balance}", markup=False)
+    say.print(f"{len(parts.train)} {many} to train on: {balance}", markup=False)
     if leaked:
-        say.print(f"{leaked} texts stand in more than one of the given splits", style="yellow")
+        say.print(f"{leaked} {many} stand in more than one of the given splits", style="yellow")
     about = {
         "name": read.name,
         "fingerprint": read.fingerprint(),
@@ -130,7 +131,7 @@ def train(
         json={"model": str(out), "architecture": architecture.spec, **record},
         notes=[
             f"Best after epoch {best['number'] + 1}: validation {best['validation_accuracy']:.3f}, "
-            f"test {record['test']['accuracy']:.3f} ({len(parts.test)} texts)"
+            f"test {record['test']['accuracy']:.3f} ({len(parts.test)} {many})"
         ],
         lines=[out],
     )

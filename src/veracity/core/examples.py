@@ -8,12 +8,12 @@ import io
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Generic
+from typing import Any, Generic
 
 import numpy as np
 
 from .errors import DataError
-from .inputs import BoolArray, In, Text
+from .inputs import BoolArray, In, Nouns, Text, input_kind
 
 UNLABELLED = "unlabelled"
 """The last label of data that nobody labelled: no model answers it."""
@@ -36,6 +36,12 @@ def written_labels(names: Iterable[str]) -> str:
     line = io.StringIO()
     csv.writer(line, lineterminator="").writerow(names)
     return line.getvalue()
+
+
+def check_texts(data: Dataset[Any], what: str) -> None:
+    """A sentence where something that knows words alone is given something else."""
+    if data.kind != Text.kind:
+        raise DataError(f"{what} is for texts, and {data.name} holds {data.nouns.many}")
 
 
 def families(partners: Mapping[str, str | None]) -> dict[str, str]:
@@ -95,6 +101,11 @@ class Dataset(Generic[In]):
     def kind(self) -> str:
         """The kind of its inputs."""
         return self.examples[0].input.kind if self.examples else Text.kind
+
+    @property
+    def nouns(self) -> Nouns:
+        """What sentences call its inputs."""
+        return input_kind(self.kind).nouns
 
     @property
     def truth_kinds(self) -> tuple[str, ...]:

@@ -46,6 +46,11 @@ class Explainer(Plugin, TakesInputs, ABC):
         return self.spec
 
     @property
+    def signed(self) -> bool:
+        """Whether scores tell for and against; False for methods that give sizes only."""
+        return True
+
+    @property
     def learns(self) -> bool:
         """True for methods that explain only after `fitted` has shown them training data."""
         return False

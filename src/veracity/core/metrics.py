@@ -24,6 +24,8 @@ or whether it stays when little changes."""
 
 CHANGED = "changed"
 """The quantity of erasure that says how often answers change, which anybody understands."""
+FIRST = 5
+"""So many words it hides for that, unless its settings say otherwise."""
 
 Twins = bool | Literal["kept", "changed"]
 """None of them, all, or those whose label is that of the original, or is another."""

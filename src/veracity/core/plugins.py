@@ -480,6 +480,6 @@ def _check_folders(added: str) -> None:
 
 
 @functools.cache
-def first_line(cls: type) -> str:
-    """The one-line description that lists show."""
-    return (inspect.getdoc(cls) or "").split("\n", 1)[0]
+def description(cls: type) -> str:
+    """The description that lists show, the first paragraph in one line: no sentence is cut."""
+    return " ".join((inspect.getdoc(cls) or "").split("\n\n", 1)[0].split())

@@ -13,7 +13,7 @@ import numpy as np
 
 from .classifiers import Classifier
 from .errors import DataError
-from .examples import Dataset
+from .examples import Dataset, check_texts
 from .files import read_json, reading, write_json
 from .inputs import BoolArray
 from .plugins import Plugin
@@ -59,7 +59,8 @@ class WordSets:
         return np.array([spelt(word, self.cased) in known for word in words], dtype=np.bool_)
 
     def check(self, data: Dataset) -> None:
-        """A sentence that says so if the data have other labels."""
+        """A sentence that says so if the data have other labels, or no words."""
+        check_texts(data, "a set of words")
         if data.labels != self.labels:
             raise DataError(
                 f"expected data with the labels {', '.join(self.labels)}, which these words were "

@@ -50,7 +50,8 @@ class Relevance(Propagation):
         **dict.fromkeys(
             ("sigmoid", "hardsigmoid", "softmax", "erf", "rsqrt", "reciprocal"), "constant"
         ),
-        **dict.fromkeys((*CURVED, *BENT, "square"), "through_origin"),
+        **dict.fromkeys((*CURVED, *BENT, "relu6", "square"), "through_origin"),
+        "clamp": "bounded",
         "pow": "power",
     }
 
@@ -143,6 +144,14 @@ class Relevance(Propagation):
         at_zero = slope(lambda zero: func(zero, *rest, **named), x.new_zeros(()))
         ratio = torch.where(x == 0, at_zero, value / x)
         return grafted(value, x * ratio.detach())
+
+    def bounded(self, func: Function, x: Tensor, *bounds: Any, **named: Any) -> Tensor:
+        """An activation where it is nothing at zero; otherwise a guard, against zero, say."""
+        numbers = not any(isinstance(b, Tensor) for b in (*bounds, *named.values()))
+        active = numbers and is_signal(x) and not func(x.new_zeros(()), *bounds, **named)
+        if active:
+            return self.through_origin(func, x, *bounds, **named)
+        return func(x, *bounds, **named)
 
     def power(self, func: Function, x: Any, exponent: Any) -> Tensor:
         if isinstance(exponent, Tensor) or 0 <= exponent < 1:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..core.errors import DataError
-from ..core.inputs import BoolArray, FloatArray
+from ..core.inputs import BoolArray, FloatArray, Nouns, Text
 from .inference import distinct_rows
 
 NOISE = 1e-7
@@ -163,13 +163,17 @@ def _nodes(n: int) -> list[tuple[float, float]]:
     return list(zip(places.tolist(), (weights / 2).tolist(), strict=True))
 
 
-def check_features(spec: str, n: int) -> None:
+def check_features(spec: str, n: int, nouns: Nouns = Text.nouns) -> None:
     """A sentence in place of tables that fill the machine."""
     if n > MOST_FEATURES:
+        fewer = (
+            "Cut the text (--max-words finds such texts)"
+            if nouns == Text.nouns
+            else "Cut it into fewer (--segments 'grid(across=8)')"
+        )
         raise DataError(
-            f"{spec} sets every word of a text against every other: expected at most "
-            f"{MOST_FEATURES:,} words, got {n:,}. Cut the text (--max-words finds such texts), or "
-            "use occlusion"
+            f"{spec} sets every {nouns.unit} of a {nouns.one} against every other: expected at "
+            f"most {MOST_FEATURES:,} {nouns.units}, got {n:,}. {fewer}, or use occlusion"
         )
 
 

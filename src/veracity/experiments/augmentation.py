@@ -24,7 +24,7 @@ from ..engine.executors import Executor, Local, report_progress
 from ..engine.inference import probabilities
 from ..models.architectures import architectures
 from .augmentation_record import FILE, Augmentation, gains_of
-from .experiment import Experiment, Step, StepResult, run_steps
+from .experiment import Experiment, Step, StepResult, chosen, run_steps
 from .training import trained_once
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ class AugmentationExperiment(Experiment):
             training=replace(self.training, seed=number),
             watch=report_progress,
         )
-        if trained.record["data"].get("asked") != settings:
+        if chosen(trained.record["data"].get("asked")) != chosen(settings):
             raise RunError(
                 f"{place} holds a model that was trained in another way. Choose another folder, or "
                 "delete that one"

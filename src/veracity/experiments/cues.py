@@ -14,7 +14,7 @@ from ..changes.reassign import Reassign
 from ..core.errors import PluginError
 from ..core.examples import Dataset
 from ..core.images import Image
-from ..core.inputs import FloatArray, Nouns, Text, input_kind
+from ..core.inputs import FloatArray, Nouns, Text
 from ..core.plugins import nearest, parse_spec, split_specs
 
 
@@ -137,7 +137,7 @@ def cues_of(
             # as many marks as labels, or a sentence that says so
             whole = replace(found[-1].at(strength), share=1.0)
             told = telling(whole.probabilities(data.labels))
-            _check_telling(told, strength, bound, keep, n, input_kind(data.kind).nouns)
+            _check_telling(told, strength, bound, keep, n, data.nouns)
     return found
 
 

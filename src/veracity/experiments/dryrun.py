@@ -22,7 +22,6 @@ from ..core.errors import DataError, ModelError, PluginError
 from ..core.examples import Dataset, Example
 from ..core.files import check_own, sole_writer
 from ..core.images import Image
-from ..core.inputs import input_kind
 from ..core.plugins import format_spec, nearest, parse_spec, split_specs
 from ..core.progress import Watcher
 from ..core.schema import from_json
@@ -233,7 +232,7 @@ class DryRunPlan:
                 seed=seed,
                 changes=f"{Reassign(r=self.keep).spec}, {cue.at(strength).spec}",
                 status="no place",
-                why=f"no {input_kind(self.data.kind).nouns.one} offers a place for this cue",
+                why=f"no {self.data.nouns.one} offers a place for this cue",
             )
             for seed in range(self.seeds)
             for cue in self.cues
@@ -536,7 +535,7 @@ class DryRunExperiment(Experiment):
         known = reliance_of(trained.model, parts.test)
         if known is None:
             raise DataError(f"{trial.changes} planted nothing that could be measured")
-        status, why = judged(known, input_kind(plan.data.kind).nouns)
+        status, why = judged(known, plan.data.nouns)
         history = trained.record.get("history", [])
         trial = replace(
             trial,

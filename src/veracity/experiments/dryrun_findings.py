@@ -22,7 +22,7 @@ from ..results.guarantees import LUCK, Reliance
 from ..results.run import Cost, Run
 from ..results.standings import Standing, compare_all
 from ..results.statistics import cluster_intervals, defined_mean, texts_needed, wilson
-from .experiment import STEPS, forget_step, kept_step
+from .experiment import STEPS, chosen, forget_step, kept_step
 
 FILE = "dryrun.json"
 FORMAT = 1
@@ -137,8 +137,8 @@ class DryRun:
         if not (folder / FILE).exists():
             return cls(folder, config, RunMetadata.now(), {})._written()
         before = cls.open(folder)
-        now = as_read(config)
-        changed = [k for k, v in now["same"].items() if before.config["same"].get(k) != v]
+        now, same = as_read(config), before.config["same"]
+        changed = [k for k, v in now["same"].items() if chosen(same.get(k)) != chosen(v)]
         if changed:
             raise RunError(
                 f"{folder} holds a dry run with another {' and another '.join(changed)}. Choose "

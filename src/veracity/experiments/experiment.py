@@ -106,6 +106,16 @@ class _StepWork:
         return step, keep_step(self.experiment.place(step.name), step.settings, result)
 
 
+def chosen(settings: Any) -> Any:
+    """Settings without those that are None: so is what came later unless it is chosen, and records
+    of earlier versions do not name it."""
+    if isinstance(settings, list):
+        return [chosen(one) for one in settings]
+    if not isinstance(settings, Mapping):
+        return settings
+    return {k: chosen(v) for k, v in settings.items() if v is not None}
+
+
 def kept_result(folder: Path, settings: Mapping[str, Any]) -> StepResult | None:
     """What a step found before, if it was done there with the same settings."""
     kept = kept_step(folder)

@@ -34,6 +34,10 @@ class Attention(Explainer):
     renormalise: bool = False
     """Whether the weights of a text's words are made to sum to 1."""
 
+    @property
+    def signed(self) -> bool:
+        return False
+
     def __post_init__(self) -> None:
         if self.layers == "rollout" and self.product:
             raise ValueError(

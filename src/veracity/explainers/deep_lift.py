@@ -18,7 +18,7 @@ WIDE_GAP = 1e-3
 
 @dataclass(frozen=True)
 class DeepLift(GradientExplainer):
-    """Each word's share of the logit's difference from zero embeddings, by the rescale rule."""
+    """Each word's or pixel's share of the logit's difference from zeros, by the rescale rule."""
 
     def gradients(
         self, model: Differentiable, inputs: Inputs, targets: Targets, rngs: Rngs
@@ -43,8 +43,8 @@ class DeepLift(GradientExplainer):
         )
         if wide:
             warnings.warn(
-                f"{self.spec}: on {wide} of {len(found)} texts the scores miss the difference they "
-                "should add up to: the model has parts that no rule covers. Compare with "
-                "integrated_gradients(output=logit)",
+                f"{self.spec}: on {wide} of {len(found)} {found[0].input.nouns.many} the scores "
+                "miss the difference they should add up to: the model has parts that no rule "
+                "covers. Compare with integrated_gradients(output=logit)",
                 stacklevel=2,
             )

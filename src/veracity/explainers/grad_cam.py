@@ -19,7 +19,7 @@ from ._batch import Inputs, Rngs, Targets
 
 @dataclass(frozen=True)
 class GradCam(Explainer):
-    """Activations weighed by mean gradients, per width, then averaged; never negative."""
+    """Filters' maps weighed by their mean gradients, averaged over widths; never negative."""
 
     takes: ClassVar[tuple[str, ...]] = ANY_KIND
     needs: ClassVar[type] = Convolutional

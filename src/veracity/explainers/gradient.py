@@ -14,7 +14,7 @@ from ._gradients import GradientExplainer
 
 @dataclass(frozen=True)
 class Gradient(GradientExplainer):
-    """The size of the gradient at each word's embedding; unsigned."""
+    """The size of the gradient at each word's embedding, or at each pixel; unsigned."""
 
     # what fits the saliency of IDC's table best (definitions D.2)
     profiles: ClassVar[Profiles] = {"paper": {"times_input": True}}
@@ -25,6 +25,10 @@ class Gradient(GradientExplainer):
     times_input: bool = False
     """Whether each dimension of the gradient is first multiplied by the embedding's."""
     output: Output = "logit"
+
+    @property
+    def signed(self) -> bool:
+        return False
 
     def pieces(self, path: PathGradient) -> FloatArray:
         taken = path.gradient * path.values if self.times_input else path.gradient

@@ -15,13 +15,17 @@ from ._gradients import GradientExplainer
 
 @dataclass(frozen=True)
 class InputXGradient(GradientExplainer):
-    """Each word's embedding times the gradient there, summed over dimensions; signed."""
+    """Each word's embedding times the gradient there, summed, with signs; of a pixel its size."""
 
     suited: ClassVar[Mapping[str, Mapping[str, Any]]] = {"image": {"absolute": True}}
 
     output: Output = "logit"
     absolute: bool = False
     """Whether dimensions, or the channels of a pixel, are added up by size; then unsigned."""
+
+    @property
+    def signed(self) -> bool:
+        return not self.absolute
 
     def pieces(self, path: PathGradient) -> FloatArray:
         products = path.values * path.gradient

@@ -30,7 +30,7 @@ LADDER = (9, 17, 33, 65, 129, 257, 513, 1025)
 
 @dataclass(frozen=True)
 class IntegratedGradients(GradientExplainer):
-    """Each word's share of the difference between the text and zero embeddings.
+    """Each word's or pixel's share of the difference between the input and zeros.
 
     With `gap`, points are added as a text needs them, until its scores miss the difference that
     they should add up to by no more than this share of it.
@@ -128,8 +128,9 @@ class IntegratedGradients(GradientExplainer):
                 "way. Compare with occlusion or shap"
             )
             warnings.warn(
-                f"{self.spec}: on {wide} of {len(found)} texts the scores miss the difference they "
-                f"should add up to by more than {100 * share:g} %. {advice}",
+                f"{self.spec}: on {wide} of {len(found)} {found[0].input.nouns.many} the scores "
+                f"miss the difference they should add up to by more than {100 * share:g} %. "
+                f"{advice}",
                 stacklevel=2,
             )
 

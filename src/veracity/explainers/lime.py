@@ -41,7 +41,7 @@ TOP = 5
 
 @dataclass(frozen=True)
 class Lime(Explainer):
-    """Coefficients of a ridge regression on texts with random words removed (Ribeiro et al.).
+    """Coefficients of a ridge regression with random words or segments hidden (Ribeiro et al.).
 
     Reports how much of its top words another draw would find again; with `settled`, texts are
     drawn until that share is reached. With `questions`, the model is asked only so often per text,
@@ -108,7 +108,8 @@ class Lime(Explainer):
         how = self.hiding or (Hiding.DELETE if self.bow else Hiding.MASK)
         owners = [t.groups("types" if self.bow else "positions") for t in inputs]
         counts = [int(owner.max()) + 1 for owner in owners]
-        check_features(self.spec, max(counts, default=0))
+        for one, n in zip(inputs, counts, strict=True):
+            check_features(self.spec, n, one.nouns)
         sample = self._drawn if self.questions is None else self._guessed
 
         def ask(places: Sequence[int], z: Sequence[BoolArray]) -> list[FloatArray]:
@@ -119,6 +120,9 @@ class Lime(Explainer):
                 for i, rows in zip(places, answers, strict=True)
             ]
 
+        found = sample(counts, rngs, ask)
+        if self.questions is None:
+            self._warn([fit for fit, _, _ in found], inputs)
         return [
             Attribution(
                 text,
@@ -130,7 +134,7 @@ class Lime(Explainer):
                 notes={"r2": fit.r2, "stability": fit.stability, "questions": float(asked)},
             )
             for text, target, owner, (fit, whole, asked) in zip(
-                inputs, targets, owners, sample(counts, rngs, ask), strict=True
+                inputs, targets, owners, found, strict=True
             )
         ]
 
@@ -159,15 +163,18 @@ class Lime(Explainer):
                     found[i] = (fit, float(y[i][0]), size)
             todo = [i for i in todo if found[i] is None]
             size = min(self.samples, 2 * size)
-        fits = [f for f in found if f is not None]
-        loose = sum(fit.stability < (self.settled or 0) for fit, _, _ in fits)
+        return [f for f in found if f is not None]
+
+    def _warn(self, fits: Sequence[LocalFit], inputs: Inputs) -> None:
+        """Says when sampling ended at `samples` and not where the first units settle."""
+        loose = sum(fit.stability < (self.settled or 0) for fit in fits)
         if loose:
+            nouns = inputs[0].nouns
             warnings.warn(
-                f"{self.spec}: on {loose} of {len(fits)} texts the top words have not settled "
-                f"after {self.samples} samples. Raise samples",
+                f"{self.spec}: on {loose} of {len(fits)} {nouns.many} the top {nouns.units} have "
+                f"not settled after {self.samples} samples. Raise samples",
                 stacklevel=2,
             )
-        return fits
 
     def _guessed(
         self, counts: Sequence[int], rngs: Rngs, ask: Ask

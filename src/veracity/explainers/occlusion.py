@@ -17,7 +17,7 @@ from ._batch import Inputs, Rngs, Targets
 
 @dataclass(frozen=True)
 class Occlusion(Explainer):
-    """How far the answer falls when a word is hidden.
+    """How far the answer falls when a word, or a segment, is hidden.
 
     By types, all words that are spelt alike are hidden together and share what that does: hidden
     one at a time, a word that stands twice may seem to weigh nothing.

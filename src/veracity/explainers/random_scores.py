@@ -17,7 +17,7 @@ from ._batch import Inputs, Rngs, Targets
 
 @dataclass(frozen=True)
 class RandomScores(Explainer):
-    """Words, or n-grams, drawn at random for and against, whatever the text: the baseline."""
+    """Words, n-grams or segments drawn at random for and against, looking at none: the baseline."""
 
     takes: ClassVar[tuple[str, ...]] = ANY_KIND
     baseline: ClassVar[bool] = True

@@ -27,6 +27,10 @@ class Rationale(Explainer):
     binary: bool = True
     """Whether a word scores 1 or 0; otherwise, how far its gate is open."""
 
+    @property
+    def signed(self) -> bool:
+        return False
+
     def explain(
         self, model: Classifier, inputs: Inputs, targets: Targets, rngs: Rngs
     ) -> list[Attribution[Input]]:

@@ -25,8 +25,10 @@ DIGITS = 6
 
 @dataclass(frozen=True)
 class Search(Explainer):
-    """Words in the order in which hiding them hurts the answer most: all orders of short texts, a
-    beam search of longer ones. It looks for what erasure rewards, so it is a ceiling, no method.
+    """Words, or segments, in the order in which hiding them hurts the answer most.
+
+    All orders are tried where these are few, else a beam search is made. It looks for what erasure
+    rewards, so it is a ceiling, no method.
     """
 
     takes: ClassVar[tuple[str, ...]] = ANY_KIND

@@ -57,7 +57,7 @@ Form = Literal["kernel", "permutation", "gaussian", "exact", "expected_gradients
 
 @dataclass(frozen=True)
 class Shap(Explainer):
-    """Each word's fair share of the answer; shares add up to it (Lundberg & Lee).
+    """Each word's or segment's fair share of the answer; shares add up to it (Lundberg & Lee).
 
     `samples` is the number of questions to the model per text; short texts need fewer, and as many
     are asked as the words need for shares to be determined at all. With `error`, asking stops when
@@ -110,6 +110,10 @@ class Shap(Explainer):
         return super().unfit(kind)
 
     @property
+    def signed(self) -> bool:
+        return not (self._by_gradients and self.absolute)
+
+    @property
     def _by_gradients(self) -> bool:
         return self.form == "expected_gradients"
 
@@ -157,7 +161,7 @@ class Shap(Explainer):
     ) -> list[Attribution[Input]]:
         if self._by_gradients:
             return self._expected(cast(Differentiable, model), inputs, targets, rngs)
-        plans = [self._plan(text.n_units, rng) for text, rng in zip(inputs, rngs, strict=True)]
+        plans = [self._plan(one, rng) for one, rng in zip(inputs, rngs, strict=True)]
         found: list[Attribution[Input] | None] = [None] * len(inputs)
         answers: list[FloatArray] = [np.zeros((0, len(model.labels)))] * len(inputs)
         asked = [0] * len(inputs)
@@ -209,8 +213,9 @@ class Shap(Explainer):
         )
         if wide:
             warnings.warn(
-                f"{self.spec}: on {wide} of {len(found)} texts the error is still larger than "
-                f"{self.error:g} of the difference after {self.samples} questions. Raise samples",
+                f"{self.spec}: on {wide} of {len(found)} {found[0].input.nouns.many} the error is "
+                f"still larger than {self.error:g} of the difference after {self.samples} "
+                "questions. Raise samples",
                 stacklevel=2,
             )
 
@@ -242,18 +247,19 @@ class Shap(Explainer):
         least = {"kernel": 4 * n + 2, "gaussian": 2 * n + 2, "permutation": 2 * n, "exact": 1 << n}
         return max(self.samples, least[self.form])
 
-    def _plan(self, n: int, rng: np.random.Generator) -> SamplingPlan:
+    def _plan(self, one: Input, rng: np.random.Generator) -> SamplingPlan:
+        n = one.n_units
         if self.form == "exact" and n > EXACT_UP_TO:
             raise PluginError(
-                f"exact Shapley values are for texts of up to {EXACT_UP_TO} words, this one "
-                f"has {n}. Use another form"
+                f"exact Shapley values are for {one.nouns.many} of up to {EXACT_UP_TO} "
+                f"{one.nouns.units}, this one has {n}. Use another form"
             )
         budget = self._budget(n)
         if n == 1 or self.form == "exact" or 2**n <= budget:
             return Everything(n)
         if self.form == "permutation":
             return Orderings(n, budget, rng)
-        check_features(self.spec, n)
+        check_features(self.spec, n, one.nouns)
         return (Regression if self.form == "kernel" else Smooth)(n, budget, rng)
 
 

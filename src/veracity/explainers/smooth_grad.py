@@ -37,6 +37,10 @@ class SmoothGrad(GradientExplainer):
     """What makes one number of a word's gradient: its l2 or l1 norm, or its largest entry."""
     output: Output = "logit"
 
+    @property
+    def signed(self) -> bool:
+        return False
+
     def __post_init__(self) -> None:
         if self.samples < 1 or self.noise < 0:
             raise ValueError(

@@ -15,7 +15,7 @@ from ..core.metrics import Case, Quantity, Row, TruthMetric, means
 
 @dataclass(frozen=True)
 class AttributionMass(TruthMetric):
-    """Attr%: the share of absolute scores on the known features, beside their share of words."""
+    """Attr%: the share of absolute scores on the known features, beside their share of all."""
 
     takes: ClassVar[tuple[str, ...]] = ANY_KIND
     purpose: ClassVar[str] = "see how much weight falls on the {features} known to matter"

@@ -30,9 +30,9 @@ class Blank(Metric):
             headline=True,
         ),
         "changed": Quantity(
-            "whether the answer is another one with every {unit} deleted", share=True
+            "whether the answer is another one with every {unit} hidden", share=True
         ),
-        "label": Quantity("the label answered with every {unit} deleted"),
+        "label": Quantity("the label answered with every {unit} hidden"),
         "probability": Quantity("its probability"),
     }
 

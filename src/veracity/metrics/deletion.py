@@ -19,7 +19,7 @@ LEAST_RISE = 1e-4
 
 @dataclass(frozen=True)
 class Deletion(HidingMetric):
-    """Deletion and insertion curves, and the confidence without the least important words."""
+    """Deletion and insertion curves, and the confidence without the least important units."""
 
     takes: ClassVar[tuple[str, ...]] = ANY_KIND
     purpose: ClassVar[str] = "order the {units} by how much the decision hangs on them"

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..core.attributions import Order, count_from_ratio
 from ..core.inputs import ANY_KIND, FloatArray, Hiding
-from ..core.metrics import CHANGED, Case, HidingMetric, Quantity, Row
+from ..core.metrics import CHANGED, FIRST, Case, HidingMetric, Quantity, Row
 from ..core.plugins import Profiles
 from ..engine.inference import masked_probabilities
 
@@ -65,7 +65,7 @@ class Erasure(HidingMetric):
     """The shares of words over which AOPC averages."""
     by: Order = "signed"
     hiding: Hiding = Hiding.DELETE
-    first: int = 5
+    first: int = FIRST
     """So many words go to see whether the answer changes."""
 
     def __post_init__(self) -> None:

@@ -17,8 +17,10 @@ from ..core.metrics import Case, Quantity, Row, TruthMetric
 
 @dataclass(frozen=True)
 class Exposure(TruthMetric):
-    """How often a planted word is among the strongest words of an explanation; of words that tie,
-    each is as likely to be looked at as the others, and none is that has no score."""
+    """How often something planted is among the strongest words, or segments, of an explanation.
+
+    Of those that tie, each is as likely to be looked at as the others, and none is that has no
+    score."""
 
     takes: ClassVar[tuple[str, ...]] = ANY_KIND
     # a mark that covers a fifth of a picture has one of any three segments half of the time

@@ -16,7 +16,7 @@ from ..core.plugins import Profiles
 
 @dataclass(frozen=True)
 class FeatureOverlap(TruthMetric):
-    """Precision, recall and F1 of the top words against the best of several truth sets."""
+    """Precision, recall and F1 of what is put first against the best of several truth sets."""
 
     takes: ClassVar[tuple[str, ...]] = ANY_KIND
     purpose: ClassVar[str] = "point at the {features} known to matter"

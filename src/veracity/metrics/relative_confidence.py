@@ -17,7 +17,7 @@ from ..engine.seeds import generator
 
 @dataclass(frozen=True)
 class RelativeConfidence(TruthMetric):
-    """The model's confidence without the words of a source of truth: tests the source."""
+    """The model's confidence without what a source of truth names: tests the source."""
 
     takes: ClassVar[tuple[str, ...]] = ANY_KIND
     purpose: ClassVar[str] = "know whether the model needs the {units} held to decide"

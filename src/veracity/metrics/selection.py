@@ -18,7 +18,7 @@ from .feature_overlap import optimum, overlap
 
 @dataclass(frozen=True)
 class Selection(TruthMetric):
-    """Precision and recall of the selected words, pooled over texts, beside what is possible."""
+    """Precision and recall of what is selected, pooled over all, beside what is possible."""
 
     takes: ClassVar[tuple[str, ...]] = ANY_KIND
     purpose: ClassVar[str] = "select the {features} that were planted and no others"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from inspect import getattr_static
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
@@ -106,7 +105,7 @@ def _from_folder(folder: Path, labels: Sequence[str] | None, label: str | None) 
         if _reads_images(folder):
             from .transformers_pictures import load_image_transformer
 
-            return load_image_transformer(folder, labels)
+            return load_image_transformer(folder, labels, label)
         from .transformers_loading import load_transformer
 
         return load_transformer(folder, labels, label)
@@ -153,10 +152,15 @@ def check_labels(names: Any) -> None:
 
 
 def _live(source: Any, labels: Sequence[str] | None, label: str | None) -> Classifier:
-    # not isinstance: that would ask for its labels, and a function may not know what of
-    if hasattr(type(source), "probabilities") and getattr_static(source, "labels", None):
+    from .adapters.callables import CallableClassifier, is_classifier, is_picture_network
+
+    if is_classifier(source):
         live: Classifier = source
         return live
+    if is_picture_network(source):
+        from .adapters.torch_modules import picture_network
+
+        return picture_network(source, labels)
     if hasattr(source, "tokenizer") and hasattr(source, "model"):
         from .transformers_loading import wrapped
 
@@ -164,8 +168,8 @@ def _live(source: Any, labels: Sequence[str] | None, label: str | None) -> Class
         if task not in ("text-classification", "sentiment-analysis"):
             raise ModelError(
                 f"expected a pipeline for text-classification, got one for {task}. A function of a "
-                "list of texts that calls it and returns a row of probabilities per text is a "
-                "model too"
+                "list of texts, or of pictures as arrays, that calls it and returns a row of "
+                "probabilities for each is a model too"
             )
         return wrapped(source.model, source.tokenizer, label)
     if hasattr(source, "predict_proba"):
@@ -173,12 +177,10 @@ def _live(source: Any, labels: Sequence[str] | None, label: str | None) -> Class
 
         return sklearn_classifier(source, labels=labels)
     if callable(source):
-        from .adapters.callables import CallableClassifier
-
         return CallableClassifier(source, labels=labels)
     raise ModelError(
         "expected a classifier, a transformers pipeline, a scikit-learn pipeline with "
-        f"predict_proba or a callable; got {type(source).__name__}"
+        f"predict_proba, a PyTorch network or a callable; got {type(source).__name__}"
     )
 
 

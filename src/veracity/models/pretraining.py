@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from ..core.errors import DataError, ModelError
-from ..core.examples import Dataset, Example
+from ..core.examples import Dataset, Example, check_texts
 from ..core.files import FolderKind, check_own, sole_writer, write_json
 from ..core.inputs import Alignment, IntArray
 from ..core.progress import Watcher
@@ -115,6 +115,7 @@ def pretrain(
     if out is not None:
         out = Path(out)
         check_own(out, ENCODER)
+    check_texts(data, "pretraining")
     parts = split(data, seed=settings.seed)
     if not len(parts.train) or not len(parts.validation):
         raise DataError(

@@ -18,6 +18,7 @@ from ..core.inputs import FloatArray
 from ..core.schema import check_schema
 from ..engine.gradients import evaluating
 from .encoders import Encoder, silent
+from .feature_maps import MappedNetwork, find_maps
 from .pictures import DEVIATION, MEAN, MappedPicture, NeuralPicture
 from .transformers_text import label_names, rollout, showing_attention
 
@@ -36,43 +37,6 @@ class ImageNetwork(nn.Module):
     def forward(self, values: Tensor) -> Tensor:
         logits: Tensor = self.model(pixel_values=values).logits
         return logits
-
-
-class MappedImageNetwork(ImageNetwork):
-    """A convolutional one: the last maps are what its encoder ends in."""
-
-    def maps(self, values: Tensor) -> Tensor:
-        found: list[Tensor] = []
-        hook = self.encoder.register_forward_hook(
-            lambda _, __, output: found.append(output.last_hidden_state)
-        )
-        try:
-            self(values)
-        finally:
-            hook.remove()
-        return found[-1]
-
-    def decide(self, maps: Tensor) -> Tensor:
-        """What the model makes of other maps than those it found: in their place."""
-
-        def replaced(_: Any, __: Any, output: Any) -> Any:
-            output.last_hidden_state = maps
-            return output
-
-        hook = self.encoder.register_forward_hook(replaced)
-        try:
-            side = self.model.config.num_channels, *self.shape
-            logits: Tensor = self(maps.new_zeros((len(maps), *side)))
-            return logits
-        finally:
-            hook.remove()
-
-    shape: tuple[int, int]
-
-    @property
-    def encoder(self) -> nn.Module:
-        found: nn.Module = self.model.base_model.encoder
-        return found
 
 
 class AttentivePicture(NeuralPicture):
@@ -109,7 +73,9 @@ class AttentivePicture(NeuralPicture):
         return scores.ravel()
 
 
-def load_image_transformer(folder: Path, labels: Sequence[str] | None = None) -> NeuralPicture:
+def load_image_transformer(
+    folder: Path, labels: Sequence[str] | None = None, label: str | None = None
+) -> NeuralPicture:
     """An image classifier from a local folder, as the class whose abilities it has."""
     encoder = Encoder(folder)
     model, _ = encoder.read_trained(HEAD, labels)
@@ -117,18 +83,19 @@ def load_image_transformer(folder: Path, labels: Sequence[str] | None = None) ->
     names = label_names(model.config)
     if len(names) < 2:
         raise ModelError(f"expected a classifier with two labels or more, got {len(names)}")
+    if label is not None or model.config.problem_type == "multi_label_classification":
+        raise ModelError(
+            f"expected labels that exclude each other; {label or names[0]} alone, one of several "
+            "that do not, can be asked about in models of texts only. A function of a list of "
+            "arrays that returns its probability for each is a model too (file.py:function)"
+        )
     with encoder.blamed(), silent():
-        probe = torch.zeros((1, 3, *settings["shape"]))
-        network: Any = MappedImageNetwork(model)
-        network.shape = settings["shape"]
-        with torch.no_grad():
-            try:
-                mapped = network.maps(probe).dim() == 4
-            except (AttributeError, IndexError, TypeError):
-                mapped = False
-        if mapped:
-            return MappedPicture(network, names, name=folder.name, **settings)
         network = ImageNetwork(model)
+        layer = find_maps(network, settings["shape"])
+        if layer is not None:
+            mapped = MappedNetwork(network, layer, settings["shape"])
+            return MappedPicture(mapped, names, name=folder.name, **settings)
+        probe = torch.zeros((1, 3, *settings["shape"]))
         try:
             with torch.no_grad(), showing_attention(model):
                 weights = model(pixel_values=probe, output_attentions=True).attentions

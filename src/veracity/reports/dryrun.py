@@ -29,6 +29,8 @@ from . import plots
 from .dryrun_sentences import SIGNS, any_few, glance, headline, remarks, with_mark
 from .html import write_report
 from .pages import is_newer, rendered, write_page
+from .picture_cards import PictureStore, picture_overlays
+from .pictures import outlined
 from .sentences import Sentence, SentenceStore, choose, explained
 from .showing import percent
 
@@ -54,7 +56,7 @@ def write_dryrun(
     stale = []
     for trial in dry.trials:
         audit = dry.folder / trial.audit
-        if trial.status != "scored" or dry.nouns != Text.nouns:
+        if trial.status != "scored":
             continue
         if not is_newer(audit / "report.html", audit / SUMMARIES):
             stale.append(trial)
@@ -70,8 +72,11 @@ def build_dryrun(
     """The whole page as text; links lead from the folder in which it will lie."""
     found = found or findings(dry)
     page = DryRunPage(dry, found, place or dry.folder)
+    pictured = page.pictured is not None
     return rendered(
         "dryrun.html",
+        styles=("report.css", "pictures.css") if pictured else ("report.css",),
+        pictures=pictured,
         page=page,
         headline=headline(dry, found),
         remarks=remarks(dry, found),
@@ -156,6 +161,27 @@ class DryRunPage:
         """Whether what was explained can be read on a page."""
         return self.dry.nouns == Text.nouns
 
+    @property
+    def pictured(self) -> PictureStore | None:
+        """The pictures of the page, where its inputs are pictures."""
+        return self.kept if isinstance(self.kept, PictureStore) else None
+
+    @property
+    def outlined(self) -> list[tuple[str, str]]:
+        """The kinds of known regions on the page, and what they are called."""
+        return outlined(self.pictured.pictures if self.pictured is not None else ())
+
+    @property
+    def sizes(self) -> list[str]:
+        """The methods on the page that give sizes only, no sides."""
+        runs = [self.dry.run(c.trials[0]).config.explainers for c in self.found.cells[:1]]
+        return [m for about in runs for m in self.methods if m in about and not about[m].signed]
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """By method, its place among the boxes that choose what is shown."""
+        return {method: i for i, method in enumerate(self.methods)}
+
     @cached_property
     def contrast(self) -> _Contrast | None:
         """The text that tells best apart a method that shows a cue and one that does not."""
@@ -207,8 +233,11 @@ class DryRunPage:
     def kept(self) -> SentenceStore:
         """A few texts of every scored cue, with what every method said of them."""
         groups = [f"{self.dry.title(c.cue)} ({percent(c.strength)})" for c in self.found.cells]
-        kept = SentenceStore(groups, self.methods, self.dry.config["data"]["labels"], ROOM, "cue")
-        for place, cell in enumerate(self.found.cells if self.has_sentences else ()):
+        labels = self.dry.config["data"]["labels"]
+        if not self.has_sentences:
+            return self._pictures(PictureStore(groups, self.methods, labels, ROOM, "cue"))
+        kept = SentenceStore(groups, self.methods, labels, ROOM, "cue")
+        for place, cell in enumerate(self.found.cells):
             chosen = choose(self._explained[cell.key], EXAMPLES, seed=cell.trials[0].seed)
             one = self.contrast
             if one is not None and one.cell is cell:
@@ -216,6 +245,17 @@ class DryRunPage:
             for s in chosen:
                 # the same text carries another cue elsewhere
                 kept.add(s, place, f"{cell.trials[0].name} {s.example.id}")
+        return kept
+
+    def _pictures(self, kept: PictureStore) -> PictureStore:
+        """A few pictures of every scored cue, under the map of every method."""
+        for place, cell in enumerate(self.found.cells):
+            chosen = choose(self._explained[cell.key], EXAMPLES, seed=cell.trials[0].seed)
+            maps = picture_overlays(self.dry.run(cell.trials[0]), [chosen])
+            for s in chosen:
+                # the same picture carries another mark elsewhere
+                name = f"{cell.trials[0].name} {s.example.id}"
+                kept.add_picture(s, place, name, maps.get((s.model, s.example.id)))
         return kept
 
     @property

@@ -53,6 +53,8 @@ class Explanation:
     attribution: Attribution[Any]
     probabilities: FloatArray  # (labels,)
     labels: tuple[str, ...]
+    signed: bool = True
+    """Whether the method tells for and against."""
 
     @property
     def answer(self) -> str:
@@ -82,7 +84,8 @@ class Explanation:
 
     @cached_property
     def overlay(self) -> Overlay:
-        return overlay(self.attribution, {}, self.target, side=PAGE_SIDE // 2)
+        side = PAGE_SIDE // 2
+        return overlay(self.attribution, {}, self.target, side=side, signed=self.signed)
 
     def strongest(self, top: int) -> list[tuple[int, str, float]]:
         """Place, word and score of the words with the largest scores, whichever sign; of pictures

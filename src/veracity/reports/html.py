@@ -20,7 +20,7 @@ from ..results.verdicts import Verdict
 from . import charts, plots
 from .pages import pair_page, rendered, write_page
 from .picture_cards import PicturePayload, picture_payload
-from .pictures import outline_class, region_name
+from .pictures import outlined
 from .scoreboard import Board, board, comparisons, leading
 from .sentences import (
     Explained,
@@ -115,9 +115,12 @@ class _Page:
     @property
     def outlined(self) -> list[tuple[str, str]]:
         """The kinds of known regions on the page, and what they are called."""
-        shown = self.pictured.pictures if self.pictured is not None else ()
-        kinds = dict.fromkeys(o.kind for p in shown for o in p.outlines)
-        return [(outline_class(kind), region_name(kind)) for kind in kinds]
+        return outlined(self.pictured.pictures if self.pictured is not None else ())
+
+    @property
+    def sizes(self) -> list[str]:
+        """The methods on the page that give sizes only, no sides."""
+        return [m for m in self.methods if not self.run.config.explainers[m].signed]
 
     def pairs(self, model: str) -> str:
         """The page beside this one that shows texts and their twins; empty without one."""

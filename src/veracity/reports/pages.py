@@ -9,9 +9,11 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import BytecodeCache, Environment, FileSystemLoader, StrictUndefined
+from jinja2.bccache import Bucket
 from markupsafe import Markup
 
 from .. import __version__
@@ -87,10 +89,28 @@ def rendered(
     )
 
 
+class _Compiled(BytecodeCache):
+    """Templates as this process compiled them, which takes as long as to fill them: a dry run
+    writes a page for each audit."""
+
+    def __init__(self) -> None:
+        self.codes: dict[tuple[str, str], CodeType | None] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        bucket.code = self.codes.get((bucket.key, bucket.checksum))
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self.codes[bucket.key, bucket.checksum] = bucket.code
+
+
+_COMPILED = _Compiled()
+
+
 def environment() -> Environment:
     """The templates, and the forms in which they show things."""
     templates = Environment(
         loader=FileSystemLoader(_HERE),
+        bytecode_cache=_COMPILED,
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -31,7 +31,8 @@ class PictureCard:
 
     number: int
     group: str
-    """The model, or what else cards are grouped by."""
+    """The model, or what else cards are grouped by; empty where there is one alone."""
+    grouped_by: str
     id: str
     picture: int
     """Its number among the pictures of the page."""
@@ -88,10 +89,12 @@ def picture_overlays(run: Run, chosen: Sequence[Sequence[Sentence]]) -> Overlays
         regions = {s.example.id: known_regions(s.example) for s in sentences}
         for method in methods_in_order(run) if sentences else ():
             stored = run.attributions(sentences[0].model, method)
+            signed = run.config.explainers[method].signed
             for s in sentences:
                 name = s.example.id
                 if (one := stored.get(name)) is not None:
-                    made = overlay(one, regions[name], run.labels[one.target], side=side)
+                    label = run.labels[one.target]
+                    made = overlay(one, regions[name], label, side=side, signed=signed)
                     found.setdefault((s.model, name), []).append(made)
     return {key: tuple(made) for key, made in found.items()}
 
@@ -138,6 +141,7 @@ class PictureStore(SentenceStore):
             PictureCard(
                 number=place,
                 group=self.groups[group] if len(self.groups) > 1 else "",
+                grouped_by=self.grouped_by,
                 id=sentence.example.id[:200],
                 picture=self.known[picture_id],
                 overlays=tuple(maps),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,8 +45,8 @@ MOST_EDGES = 600
 SUPPORTS = (0, 114, 178)
 OPPOSES = (230, 97, 0)
 
-REGIONS = {PLANTED: "planted region", DECOY: "decoy"}
-"""What the truths that a page outlines are called; of other kinds, `region of` and the kind."""
+REGIONS = {PLANTED: "planted region", DECOY: "decoy", "rationale": "region that ought to matter"}
+"""What the truths that a page outlines are called; of other kinds, the kind and `region`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,8 +88,10 @@ class Spot:
 
     @property
     def short(self) -> str:
-        """Where it lies, for a line below a map, on which the region is outlined."""
-        inside = self.regions.removesuffix(f" the {REGIONS[PLANTED]}")
+        """Where it lies, for a line below a map, on which the region is outlined: of one region
+        alone it need not be said which."""
+        several = ", " in self.regions
+        inside = self.regions if several else self.regions.partition(" the ")[0]
         return f"{self.place}, {inside}" if inside else self.place
 
 
@@ -102,6 +104,8 @@ class Overlay:
     """The label that it explains."""
     uri: str
     spots: tuple[Spot, ...]
+    signed: bool = True
+    """Whether scores tell for and against."""
 
     @property
     def size(self) -> int:
@@ -113,9 +117,11 @@ class Overlay:
         if not self.spots:
             return f"{self.method}: all scores are zero"
         first = self.spots[0]
-        side = "supports" if first.score > 0 else "opposes"
         inside = f", {first.regions}" if first.regions else ""
-        return f"{self.method}: strongest segment {first.place}{inside}; it {side} {self.target}"
+        said = f"{self.method}: strongest segment {first.place}{inside}"
+        if not self.signed:
+            return said
+        return f"{said}; it {'supports' if first.score > 0 else 'opposes'} {self.target}"
 
 
 # ---- pictures ---------------------------------------------------------------------------------
@@ -132,7 +138,7 @@ def shown_picture(example: Example[Any], side: int = SIDE) -> ShownPicture:
         Outline(kind=kind, path=outline(mask.reshape(height, width)))
         for kind, mask in known_regions(example).items()
     )
-    return ShownPicture(uri=_uri(small), width=width, height=height, outlines=outlines)
+    return ShownPicture(uri=data_uri(small), width=width, height=height, outlines=outlines)
 
 
 def known_regions(example: Example[Any]) -> dict[str, BoolArray]:
@@ -198,7 +204,7 @@ def _fitted(width: int, height: int, side: int) -> tuple[int, int]:
     return max(1, round(width * scale)), max(1, round(height * scale))
 
 
-def _uri(picture: Any, *, lossless: bool = False) -> str:
+def data_uri(picture: Any, *, lossless: bool = False) -> str:
     """As WebP where Pillow can write that, else as PNG."""
     from PIL import features
 
@@ -227,6 +233,7 @@ def overlay(
     target: str,
     *,
     side: int = MAP_SIDES[0][1],
+    signed: bool = True,
 ) -> Overlay:
     """A method's map, and its strongest segments in words."""
     from PIL import Image as Pictures
@@ -237,8 +244,9 @@ def overlay(
     return Overlay(
         method=found.method,
         target=target,
-        uri=_uri(Pictures.fromarray(coloured_map(values)), lossless=True),
+        uri=data_uri(Pictures.fromarray(coloured_map(values)), lossless=True),
         spots=spots,
+        signed=signed,
     )
 
 
@@ -310,7 +318,13 @@ def _inside(segment: BoolArray, regions: Mapping[str, BoolArray]) -> str:
 
 def outline_class(kind: str) -> str:
     """How the outline of a kind of truth is drawn: what people told as neither of ours."""
-    return kind if kind in REGIONS else "told"
+    return kind if kind in (PLANTED, DECOY) else "told"
+
+
+def outlined(pictures: Iterable[ShownPicture]) -> list[tuple[str, str]]:
+    """The kinds of known regions in these pictures, as they are drawn and called."""
+    kinds = dict.fromkeys(o.kind for p in pictures for o in p.outlines)
+    return [(outline_class(kind), region_name(kind)) for kind in kinds]
 
 
 def region_name(kind: str) -> str:

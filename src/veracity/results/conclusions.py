@@ -12,8 +12,7 @@ import numpy as np
 from ..core.examples import UNLABELLED, written_labels
 from ..core.images import Image
 from ..core.inputs import Nouns, Text
-from ..core.metrics import CHANGED
-from ..metrics.erasure import Erasure
+from ..core.metrics import CHANGED, FIRST
 from .health import Health, health
 from .run import Cost, Run
 from .sampling import STEADY, draw_correlation
@@ -166,7 +165,9 @@ def _recommended(
                 f"no method is shown to {v.purpose} better than random scores {listed(silent)}"
             )
     cautions = list(dict.fromkeys([*cautions, *narrower]))
-    cautions += [v.sentence.removesuffix(".") for v in said if not v.use]
+    cautions += [
+        v.sentence[:1].lower() + v.sentence[1:].removesuffix(".") for v in said if not v.use
+    ]
     cost = costs.get((state.model, method))
     reasons = [] if cost is None else [_cost_sentence(method, cost, run.nouns)]
     reasons += _cheaper(found, method, state.model, costs)
@@ -189,8 +190,8 @@ def _noisy(run: Run, model: str, method: str) -> list[str]:
     if correlation is None or correlation >= STEADY:
         return []
     return [
-        f"the order of {method}'s words is mostly sampling noise: drawn again, its scores "
-        f"correlate by {correlation:.2f} only. Give it more questions a text"
+        f"the order of {method}'s {run.nouns.units} is mostly sampling noise: drawn again, its "
+        f"scores correlate by {correlation:.2f} only. Give it more questions a {run.nouns.one}"
     ]
 
 
@@ -240,13 +241,13 @@ def _effect(run: Run, found: Sequence[Standing], method: str) -> str:
         return ""
     changes: list[str] = []
     shown: set[str] = set()
-    first, many, nouns = Erasure.first, "", run.nouns
+    first, many, nouns = FIRST, "", run.nouns
     for s in found:
         entry = next((e for e in s.entries if e.method == method and e.n), None)
         if s.name != CHANGED or entry is None or percent(entry.mean) in shown:
             continue
         shown.add(percent(entry.mean))
-        first = int(run.config.metrics[s.metric].settings.get("first", Erasure.first))
+        first = int(run.config.metrics[s.metric].settings.get("first", FIRST))
         many = f"{entry.n} {nouns.many if entry.n > 1 else nouns.one}"
         beside = [f"{nouns.units} {s.where}"]
         if s.chance is not None:

@@ -64,6 +64,8 @@ class ExplainerInfo:
     settings: Mapping[str, Any]
     baseline: bool = False
     ceiling: bool = False
+    signed: bool = True
+    """False for a method that gives sizes only."""
     about: str = ""
     needs: str = ""
     code: str | None = None

@@ -252,7 +252,7 @@ def _figure(s: Standing, method: str) -> str:
         said += f", random scores {s.chance.mean:.3f}"
     if entry.share is not None:
         said += f", {percent(entry.share)} of the way from random scores to the best found"
-        said += f" on {s.searched} texts searched"
+        said += f" on {s.searched} {s.nouns.many} searched"
     return said
 
 

@@ -205,6 +205,12 @@ class Suspects:
             return known
         return tuple(s for s in self.found if s.names_label and not s.copied)
 
+    def _perhaps_of_subject(self) -> str:
+        """Suspected words with a meaning, too few to be the subject's for certain."""
+        known = [s.name for s in self.found if s.neighbours and not s.copied]
+        excused = {s.name for s in self.meaningful}
+        return ", ".join(n for n in known if n not in excused) if len(self.labels) > 2 else ""
+
     @property
     def alarms(self) -> list[str]:
         """What a build should fail for."""
@@ -251,6 +257,12 @@ class Suspects:
                 f"These name their labels ({own}): right where they are the subject, a leak where "
                 "labels were copied into the texts. --fail does not count them"
             )
+        if of_subject := self._perhaps_of_subject():
+            yield (
+                f"{of_subject} may be the subject's own: with more than two labels, honest models "
+                "often lean on words of a field more than on words that mean much the same. Ask "
+                "somebody who knows the subject; --fail counts them"
+            )
         if not self.judges_words:
             yield uncovered(self.vectors, self.coverage or 0.0)
         yield self.remark
@@ -269,8 +281,8 @@ class Suspects:
 
     @property
     def can_clear(self) -> bool:
-        """Whether finding nothing says anything: a strong cue would have been found."""
-        blind = self.single_answer or self.redundant or self.fault
+        """Whether finding nothing says anything: a strong cue would have been found, a word too."""
+        blind = self.single_answer or self.redundant or self.fault or not self.judges_words
         return self.threshold <= STRONG_CUE and not blind
 
     def to_dict(self) -> dict[str, Any]:

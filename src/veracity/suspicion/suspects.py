@@ -16,7 +16,7 @@ from ..auditing.planning import SuspectsPlan, planned_suspects
 from ..auditing.selection import named_models
 from ..core.classifiers import Classifier
 from ..core.errors import BudgetSpent, DataError, PluginError
-from ..core.examples import Dataset
+from ..core.examples import Dataset, check_texts
 from ..core.explainers import Explainer
 from ..core.inputs import BoolArray, FloatArray
 from ..core.progress import Progress, Watcher
@@ -92,7 +92,9 @@ def suspects(
     ((name, loaded),) = named_models(model).items()
     explainer = known_explainers.make(method or default_method(loaded))
     check_ability(explainer, loaded)
-    part = sampled(fit_labels(load_data(data), {name: loaded}), limit, seed=seed)
+    given = load_data(data)
+    check_texts(given, "looking for suspects")
+    part = sampled(fit_labels(given, {name: loaded}), limit, seed=seed)
     if not part.labelled:
         raise DataError(f"{part.name} has no labels; what a word should weigh is told by them")
     plan = planned_suspects(

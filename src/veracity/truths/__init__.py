@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..core.classifiers import Classifier
 from ..core.errors import DataError, ModelError
-from ..core.examples import Dataset
+from ..core.examples import Dataset, check_texts
 from ..core.plugins import Registry, plugin_path
 from ..core.truths import Truth, WordSets
 
@@ -18,6 +18,7 @@ def learnt_truth(
 ) -> WordSets:
     """The words that a source of truth holds to decide each label of the training data."""
     source = truths.make(spec)
+    check_texts(train, source.spec)
     if not len(train):
         raise DataError(f"{source.spec} learns from training data; {train.name} has no examples")
     if not train.labelled:

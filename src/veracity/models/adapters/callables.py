@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.classifiers import Classifier
 from ...core.errors import ModelError
 from ...core.foreign import error_message, guarded
 from ...core.inputs import FloatArray, Input, Text
@@ -86,7 +87,8 @@ class CallableClassifier:
         if not texts:
             return np.zeros((0, width or 0))
         count, source = len(texts), f"the model {self.name}"
-        with guarded(source, f" on {count} texts"):
+        many = "texts" if isinstance(texts[0], str) else "pictures"
+        with guarded(source, f" on {count} {many}"):
             values = as_numbers(self.function(texts), source=source)
         if values.ndim == 2 and values.shape[1] == 1:
             values = values[:, 0]
@@ -101,11 +103,12 @@ class CallableClassifier:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         if self.spec:
-            self.function = _resolve(self.spec)
+            self.function = resolved(self.spec)
 
 
-def load_callable(spec: str, labels: Sequence[str] | None = None) -> CallableClassifier:
-    """The model that `package.module:function` or `path/to/file.py:function` names."""
+def load_callable(spec: str, labels: Sequence[str] | None = None) -> Classifier:
+    """The model that `package.module:function` or `path/to/file.py:function` names: a function of
+    texts or pictures, or one without parameters that gives the model."""
     module, colon, name = spec.rpartition(":")
     if not (module and colon and name):
         raise ModelError(
@@ -116,10 +119,48 @@ def load_callable(spec: str, labels: Sequence[str] | None = None) -> CallableCla
             spec = f"{Path(module).resolve()}:{name}"  # a worker may stand in another folder
         except (OSError, ValueError) as error:
             raise ModelError(f"expected a path before the colon of {spec!r}: {error}") from None
-    return CallableClassifier(_resolve(spec), labels, spec=spec)
+    found = resolved(spec)
+    if is_picture_network(found):
+        from .torch_modules import picture_network
+
+        return picture_network(found, labels, spec=spec)
+    if is_classifier(found):
+        return found  # type: ignore[no-any-return]
+    return CallableClassifier(found, labels, spec=spec)
 
 
-def _resolve(spec: str) -> Callable[[list[str]], Any]:
+def resolved(spec: str) -> Any:
+    """What a spec names; what a function gives that takes nothing."""
+    found = _resolve(spec)
+    if is_classifier(found) or not _takes_nothing(found):
+        return found
+    with guarded(f"the function {spec}", " when asked for the model"):
+        return found()
+
+
+def _takes_nothing(function: Callable[..., Any]) -> bool:
+    try:
+        return not inspect.signature(function).parameters
+    except (TypeError, ValueError):  # written in C
+        return False
+
+
+def is_classifier(source: Any) -> bool:
+    """Whether this is a model as ours are; not isinstance, which would ask for its labels, and a
+    function may not know what of."""
+    return hasattr(type(source), "probabilities") and bool(
+        inspect.getattr_static(source, "labels", None)
+    )
+
+
+def is_picture_network(source: object) -> bool:
+    """Whether this is a PyTorch network that says which size of pictures it reads."""
+    # without an import: nobody holds a network before torch is there
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(source, torch.nn.Module) and hasattr(source, "size")
+
+
+def _resolve(spec: str) -> Any:
     where, _, path = spec.rpartition(":")
     found: Any = _import_file(Path(where)) if where.endswith(".py") else _import_module(where)
     with guarded(f"looking {path} up in {where}"):
@@ -129,11 +170,11 @@ def _resolve(spec: str) -> Callable[[list[str]], Any]:
                 known = (n for n in names if callable(getattr(found, n)))
                 raise ModelError(f"{where} has no function {path!r}: {nearest(name, known)}")
             found = getattr(found, name)
-    if not callable(found):
+    if not (callable(found) or is_classifier(found)):
         raise ModelError(
             f"expected {spec} to be a function of a list of strings, got {reprlib.repr(found)}"
         )
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def _import_module(name: str) -> ModuleType:
@@ -219,7 +260,7 @@ def as_numbers(answer: object, *, source: str) -> FloatArray:
         ) from error
     if values.dtype.kind not in "fiu":
         raise ModelError(
-            f"{source}: expected a table of numbers, one row per text, got "
+            f"{source}: expected a table of numbers, one row per input, got "
             f"{reprlib.repr(answer)}. Return a list of lists of floats or a numeric numpy array"
         )
     return values.astype(np.float64)
@@ -232,7 +273,7 @@ def checked_probabilities(
     values = as_numbers(answer, source=source)
     if values.ndim != 2 or len(values) != rows or values.shape[1] != (width or values.shape[1]):
         raise ModelError(
-            f"{source}: expected one row per text and one column per label, "
+            f"{source}: expected one row per input and one column per label, "
             f"{rows} × {width or 'labels'}, got the shape {' × '.join(map(str, values.shape))}"
         )
     if values.shape[1] < 2:

@@ -32,7 +32,7 @@ from .callables import PROBE, checked_labels, checked_probabilities, numbered_la
 if TYPE_CHECKING:
     import httpx
 
-EXPECTED = '{"probabilities": [[…], …]} with one row per text, or the bare list of rows'
+EXPECTED = '{"probabilities": [[…], …]} with one row per input, or the bare list of rows'
 FIRST_DELAY = 0.5
 LONGEST_DELAY = 60.0
 LARGEST_ANSWER = 16 * 2**20
@@ -163,7 +163,7 @@ class Endpoint:
                 rows |= self._ask({name: by_name[name] for name in claim.mine})
             elif claim.denied:
                 raise BudgetSpent(
-                    f"{self.name} has been asked {store.asked()} texts, the budget is "
+                    f"{self.name} has been asked {store.asked()} questions, the budget is "
                     f"{self.budget}, and {len(missing)} more are needed now. Everything asked so "
                     "far is cached: a larger --budget (budget= in Python) continues from here"
                 )
