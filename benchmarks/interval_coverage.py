@@ -1,8 +1,8 @@
 """How often intervals of means and shares hold the truth, by distribution and number of texts.
 
-`python benchmarks/interval_coverage.py` draws scores whose mean is known, many samples as columns of one
-table, and prints the share of intervals that hold it: of percentiles of a bootstrap, which were
-used before, and of ours. `--leads` runs whole comparisons in which no method is better.
+`python benchmarks/interval_coverage.py` draws scores whose mean is known, many samples as columns
+of one table, and prints the share of intervals that hold it: of percentiles of a bootstrap, which
+were used before, and of ours. `--leads` runs whole comparisons in which no method is better.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import csv
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 from PIL import Image as Pictures
 
+from veracity.changes.centre_brightness import CentreBrightness
 from veracity.core.changes import MANIPULATION, ORIGINAL_LABEL, PLANTED
 from veracity.core.errors import DataError, PluginError
 from veracity.core.images import Image
@@ -20,7 +22,7 @@ from veracity.core.inputs import FloatArray
 from veracity.recipes.papers import recipes
 from veracity.recipes.papers._planted_images_draws import Draw
 from veracity.recipes.papers._planted_images_points import Line, Point, bootstrap, trend
-from veracity.recipes.papers._planted_images_runs import PictureRun
+from veracity.recipes.papers._planted_images_runs import PictureRun, parameters
 from veracity.recipes.papers.planted_images import (
     PlantedImages,
     of_each_label,
@@ -31,6 +33,7 @@ from veracity.recipes.papers.planted_images import (
 )
 from veracity.recipes.recipe import Setup
 from veracity.reports.findings import build_findings
+from veracity.results.claims import Comparison
 from veracity.results.findings import Cell, Findings
 
 TINY: dict[str, Any] = {
@@ -165,6 +168,15 @@ def test_lines_are_judged_by_ranks_over_units() -> None:
     # a unit with many values is drawn as one, and of two nothing is sure
     assert bootstrap([0.0] * 50 + [1.0, 1.0], ["a"] * 50 + ["b", "c"])[1] == 1.0
     assert all(map(math.isnan, bootstrap([0.0, 1.0], ["a", "b"])))
+
+
+def test_a_page_shows_marks_rounded_and_shares_without_a_plus() -> None:
+    mark = CentreBrightness(radius=42.18900645537217, delta=-0.3)
+    assert parameters(mark, digits=4) == "centre_brightness(radius=42.19, delta=-0.3)"
+    assert "42.18900645537217" in parameters(mark)  # points.csv keeps all of it
+    share = Comparison(name="runs", value=0.5, low=0.2, high=0.8, percent=True, signed=False)
+    assert str(share) == "runs 50.0% (20.0% to 80.0%)"
+    assert str(replace(share, signed=True)) == "runs +50.0% (+20.0% to +80.0%)"
 
 
 def test_ex_5_5_points_within_the_range() -> None:

@@ -736,6 +736,62 @@ def test_the_name_of_a_label_fails_no_build(reviews: Dataset) -> None:
     assert "subject" not in found.limits
 
 
+def test_many_words_of_a_subject_clear_nothing(reviews: Dataset) -> None:
+    """A word that was planted among ten of a subject's own was excused with them, and so were
+    labels copied into the texts."""
+    found = suspects(sentiment(**{CUE: 3.0}), planted(reviews))
+    (own, *_) = [s for s in found.found if s.name == CUE]
+    others = tuple(replace(own, name=f"word{i}") for i in range(10))
+    many = replace(
+        found, found=(*others, replace(own, names_label=True, labelled=1.0, expected=0.0))
+    )
+    assert many.alarms == [CUE] and "labels were copied into the texts: garden" in many.limits
+    undecided = replace(found, found=(own, *others))
+    assert not undecided.alarms and not undecided.can_clear
+    assert "which are not cannot be told" in undecided.limits
+    # a person has looked: what is left is counted again
+    looked = replace(undecided, allowed=tuple(s.name for s in others))
+    assert looked.alarms == [CUE]
+    clean = replace(undecided, allowed=(CUE, *looked.allowed))
+    assert not clean.alarms and clean.can_clear
+
+
+def test_what_was_allowed_fails_no_build(reviews: Dataset, tmp_path: Path) -> None:
+    write_records(planted(reviews), tmp_path / "texts.jsonl")
+    (tmp_path / "m.py").write_text(
+        "def f(texts):\n"
+        "    z = [3.0 * ('garden' in t.split()) - 1.0 * ('dull' in t.split()) for t in texts]\n"
+        "    return [[1 / (1 + 2.718 ** v), 1 - 1 / (1 + 2.718 ** v)] for v in z]\n"
+    )
+    told = ("suspects", "m.py:f", "texts.jsonl", "--fail", "--json", "--limit", "300")
+    seen = json.loads(run_command(*told, "--out", "a", cwd=tmp_path).stdout)
+    assert CUE in seen["alarms"]
+    named = ",".join(seen["alarms"])
+    after = run_command(*told, "--allow", named, "--out", "b", cwd=tmp_path)
+    assert json.loads(after.stdout)["alarms"] == [] and after.returncode != 1
+
+
+def test_a_model_that_leans_on_length_is_told(reviews: Dataset) -> None:
+    """Answers that length tells far better than it tells labels, though not surely."""
+    usual = float(np.median([len(e.input.text) for e in reviews]))
+
+    def leaning(texts: Sequence[str]) -> list[list[float]]:
+        found = []
+        for text in texts:
+            said = text.split()
+            words = sum(w in POSITIVE for w in said) - sum(w in NEGATIVE for w in said)
+            z = words + (len(text) - usual) / 30
+            found.append([1 / (1 + np.exp(z)), 1 / (1 + np.exp(-z))])
+        return found
+
+    leaning.labels = reviews.labels  # type: ignore[attr-defined]
+    told = suspects(leaning, reviews)
+    assert 0.7 < told.length_auc < 0.97 and told.label_length_auc is not None
+    assert "length" in told.alarms and "the model leans on length" in told.limits
+    honest = suspects(sentiment(), reviews)
+    assert "length" not in honest.alarms
+
+
 def test_a_sign_that_decides_is_told_though_labels_do_not_follow_it(
     reviews: Dataset, tmp_path: Path
 ) -> None:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from ..core.errors import DataError
+from ..core.examples import read_labels
 from ..core.inputs import Text
 from .exits import MISSED_THRESHOLD
 from .options import (
@@ -198,12 +199,21 @@ def suspects(
     top: Annotated[int, typer.Option(help="How many leaders to look into closely.")] = 10,
     false_alarms: Annotated[
         float,
-        typer.Option(help="Of models of untouched data, so many may show a suspect."),
+        typer.Option(
+            help="Of models of untouched reviews, so many may show a suspect; of topics, more do."
+        ),
     ] = 0.05,
     least: Annotated[int, typer.Option(help="Texts in which a look must stand.")] = 10,
     vectors: Annotated[
         str, typer.Option(help="What tells meaning: glove, a file of word vectors, or none.")
     ] = "",
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Looks that are right to use, separated by commas, such as lens,seat: --fail does "
+            "not count them."
+        ),
+    ] = None,
     out: Out = None,
     fail: Annotated[
         bool,
@@ -252,12 +262,20 @@ def suspects(
             watch=bars.of("suspects"),
             tell_plan=tell_plan,
         )
+    named = [name for one in allow or [] for name in read_labels(one)]
+    found = replace(found, allowed=tuple(named))
     with sole_writer(folder, SUSPECTS):
         page = write_suspects(found, folder / PAGE)
         found.write(folder / FILE)
 
     answer = Answer(
-        json={"report": str(page), **found.to_dict()},
+        json={
+            "report": str(page),
+            "alarms": found.alarms,
+            "can_clear": found.can_clear,
+            "limits": found.limits,
+            **found.to_dict(),
+        },
         show=lambda console: print_suspects(console, found),
         written=[("\nReport", page)],
     )

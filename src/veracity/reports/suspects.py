@@ -56,7 +56,7 @@ def sentence(s: Suspect) -> str:
             "answers."
         )
     return (
-        f"It weighs {number(s.weight, signed=True)} where its meaning warrants "
+        f"It weighs {number(s.weight, signed=True)} where words like it warrant "
         f"{number(s.expected, signed=True)}, in {s.texts:,} texts of which {percent(s.labelled)} "
         f"are labelled {s.label}.{tried}"
     )
@@ -91,15 +91,18 @@ def print_suspects(console: Console, found: Suspects) -> None:
             ]
             table.add_row(*row)
     console.print(table)
+    if found.voids:
+        console.print(Line(f"{found.voids}.", style="bold"))
     if found.found:
         said = (
-            f"{len(found.found)} of {found.n_candidates:,} looks weigh more than they should (!): "
+            f"{len(found.found)} of {found.n_candidates:,} looks weigh more than their meaning "
+            "seems to warrant (!): "
         )
         console.print(Line(said + "should these decide?"))
     else:
         console.print(Line(f"{found.nothing}."))
-    if found.limits:
-        console.print(Line(f"{found.limits}.", style="bold"))
+    if found.cautions:
+        console.print(Line(f"{found.cautions}.", style="bold"))
 
 
 def _short(value: float) -> str:

@@ -42,6 +42,8 @@ class Comparison:
     """How many of them."""
     test: str = ""
     percent: bool = False
+    signed: bool = True
+    """False for a share or another figure that is no difference: it is shown without a plus."""
 
     @classmethod
     def of_mean(
@@ -91,7 +93,7 @@ class Comparison:
         return "refuted" if sure and (high < self.least or low > self.most) else "open"
 
     def __str__(self) -> str:
-        form = "+.1%" if self.percent else "+.3f"
+        form = ("+" if self.signed else "") + (".1%" if self.percent else ".3f")
 
         def number(value: float) -> str:
             return "–" if math.isnan(value) else format(value, form).replace("-", "−")

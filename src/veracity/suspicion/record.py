@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +35,12 @@ have .85 to 1 of theirs in the packaged ones, German .4 and French .6."""
 
 
 MANY_WORDS = 10
-"""So many suspected words with a meaning are the words of a subject rather than planted ones."""
+"""Among so many suspected words with a meaning most are a subject's own, and which are not cannot
+be told."""
+
+MORE_THAN_LABELS = 0.15
+"""By so much the area under the curve is larger for answers than for labels, if length tells the
+answers of a model that leans on it."""
 
 NEARLY_ALWAYS, HARDLY = 0.95, 0.25
 """A label's name that tells it so often, and whose neighbours warrant so little of its weight, was
@@ -186,6 +192,10 @@ class Suspects:
     """What alone would be found in so few texts; empty where they are enough."""
     length_auc: float = 0.5
     """How well the length of a text tells its answer, by the area under the curve."""
+    label_length_auc: float | None = None
+    """And how well it tells its label; None where that was not looked at."""
+    allowed: tuple[str, ...] = ()
+    """What somebody who knows the task said is right to use."""
     single_answer: str = ""
     """The label that every text is given, if one is."""
     redundant: bool = False
@@ -200,23 +210,37 @@ class Suspects:
     def meaningful(self) -> tuple[Suspect, ...]:
         """Suspected words that are the subject's own: whose meaning the vectors know, where they
         are too many to be planted, or that mean what their label's name says."""
-        known = tuple(s for s in self.found if s.neighbours)
+        open_ = [s for s in self.found if s.name not in self.allowed and not s.copied]
+        known = tuple(s for s in open_ if s.neighbours)
         if len(known) >= MANY_WORDS:
             return known
-        return tuple(s for s in self.found if s.names_label and not s.copied)
+        return tuple(s for s in open_ if s.names_label)
 
     def _perhaps_of_subject(self) -> str:
         """Suspected words with a meaning, too few to be the subject's for certain."""
         known = [s.name for s in self.found if s.neighbours and not s.copied]
-        excused = {s.name for s in self.meaningful}
+        excused = {*self.allowed, *(s.name for s in self.meaningful)}
         return ", ".join(n for n in known if n not in excused) if len(self.labels) > 2 else ""
 
     @property
     def alarms(self) -> list[str]:
         """What a build should fail for."""
-        length = ["length"] if self.length_auc >= BY_LENGTH else []
+        length = ["length"] if self.leans_on_length else []
         found = [s.name for s in self.found if s not in self.meaningful]
-        return [*found, *(s.name for s in self.unfollowed), *length]
+        names = [*found, *(s.name for s in self.unfollowed), *length]
+        return [name for name in names if name not in self.allowed]
+
+    @property
+    def leans_on_length(self) -> bool:
+        """Whether length tells answers surely, or far better than it tells labels, beyond what
+        answers of so many texts do by chance."""
+        if self.length_auc >= BY_LENGTH:
+            return True
+        if self.label_length_auc is None:
+            return False
+        few = max(1.0, self.texts / len(self.labels))
+        least = max(MORE_THAN_LABELS, 3 * math.sqrt((1 / few + 1 / max(1, self.texts)) / 12))
+        return self.length_auc - self.label_length_auc >= least
 
     @property
     def judges_words(self) -> bool:
@@ -226,9 +250,19 @@ class Suspects:
     @property
     def limits(self) -> str:
         """What could not be judged, in a sentence or two; empty where all could."""
-        return ". ".join(filter(None, self._limits()))
+        return ". ".join(filter(None, (self.voids, self.cautions)))
 
-    def _limits(self) -> Iterator[str]:
+    @property
+    def voids(self) -> str:
+        """What takes the meaning from anything found or not found; empty where nothing does."""
+        return ". ".join(filter(None, self._voids()))
+
+    @property
+    def cautions(self) -> str:
+        """What else to know of it."""
+        return ". ".join(filter(None, self._cautions()))
+
+    def _voids(self) -> Iterator[str]:
         if self.single_answer:
             yield (
                 f"The model answers {self.single_answer} to every text: what changes no answer "
@@ -236,6 +270,15 @@ class Suspects:
             )
         elif self.fault:
             yield f"Of the model itself: {self.fault}"
+        if not self.judges_words:
+            yield uncovered(self.vectors, self.coverage or 0.0)
+        elif self.vectors == "none" and self.found:
+            yield (
+                "Nobody told what words mean (--vectors none): those that rightly decide are shown "
+                "as well"
+            )
+
+    def _cautions(self) -> Iterator[str]:
         for what, of_words in (("what means nothing and what", False), ("words that", True)):
             if some := [s.moves for s in self.unfollowed if (s.kind == WORD) == of_words]:
                 yield (
@@ -246,10 +289,10 @@ class Suspects:
             yield f"Look whether labels were copied into the texts: {copied}"
         if len(self.meaningful) >= MANY_WORDS:
             yield (
-                f"{len(self.meaningful)} of them are words with a meaning, too many to be planted: "
-                "where labels are subjects, their words weigh much and rightly, and what they "
-                "should weigh cannot be told. Look first at what is no word of the subject; --fail "
-                "counts only that"
+                f"{len(self.meaningful)} of them are words with a meaning: where labels are "
+                "subjects, most of these are the subject's own, and which are not cannot be told. "
+                "Go through them from the top: what is no word of its label's subject is a leak. "
+                "Name those that are right to use (--allow WORD,WORD), and --fail counts the others"
             )
         elif self.meaningful:
             own = ", ".join(f"{s.name} for {s.label}" for s in self.meaningful)
@@ -261,15 +304,20 @@ class Suspects:
             yield (
                 f"{of_subject} may be the subject's own: with more than two labels, honest models "
                 "often lean on words of a field more than on words that mean much the same. Ask "
-                "somebody who knows the subject; --fail counts them"
+                "somebody who knows the subject; --fail counts them, unless they are named "
+                "(--allow WORD,WORD)"
             )
-        if not self.judges_words:
-            yield uncovered(self.vectors, self.coverage or 0.0)
         yield self.remark
         yield self.detection_limit
         if self.length_auc >= BY_LENGTH:
             length = goes_by_length(self.length_auc)
             yield length[:1].upper() + length[1:]
+        elif self.leans_on_length:
+            yield (
+                f"How long a text is tells its answer far better (area under the curve "
+                f"{self.length_auc:.2f}) than its label ({self.label_length_auc:.2f}): the model "
+                "leans on length. Try texts of one length"
+            )
 
     @property
     def nothing(self) -> str:
@@ -283,6 +331,7 @@ class Suspects:
     def can_clear(self) -> bool:
         """Whether finding nothing says anything: a strong cue would have been found, a word too."""
         blind = self.single_answer or self.redundant or self.fault or not self.judges_words
+        blind = blind or len(self.meaningful) >= MANY_WORDS
         return self.threshold <= STRONG_CUE and not blind
 
     def to_dict(self) -> dict[str, Any]:

@@ -199,6 +199,7 @@ def _found(
     known = {s.name for s in unfollowed}
     enough = texts_needed(WEAK_CUE, false_alarms, n_candidates)
     answered = answers.argmax(axis=1)
+    lengths = {e.id: (e.input.n_features, len(e.input.text)) for e in data}
     health = judged(Health(model=name, texts=len(data)), gold, answered, data.labels)
     return Suspects(
         model=name,
@@ -222,10 +223,8 @@ def _found(
         coverage=coverage,
         remark=remark,
         detection_limit=detection_limit(len(data), least_texts, threshold, enough),
-        length_auc=length_auc(
-            {e.id: (e.input.n_features, len(e.input.text)) for e in data},
-            {e.id: int(y) for e, y in zip(data, answered, strict=True)},
-        ),
+        length_auc=length_auc(lengths, dict(zip(lengths, answered.tolist(), strict=True))),
+        label_length_auc=length_auc(lengths, dict(zip(lengths, gold.tolist(), strict=True))),
         single_answer=data.labels[answered[0]] if len(set(answered.tolist())) == 1 else "",
         redundant=is_redundant and not other,
     )

@@ -184,8 +184,13 @@ class PlantedImagesReader:
         counts = "/".join(f"{len(p):,}" for p in (parts.train, parts.validation, parts.test))
         lead = (
             f"{len(trained)} networks ({setup.sizes['model']}) on {counts} pictures of "
-            f"{parts.train.name} at {setup.sizes['side']} pixels, scale {setup.scale}; {passed} "
-            "are above 95 % on test pictures, and are scored."
+            f"{parts.train.name} at {setup.sizes['side']} pixels, scale {setup.scale}; "
+        )
+        lead += (
+            f"{passed} of them reach more than 95 % on test pictures, and are scored."
+            if passed
+            else "none reaches more than 95 % on test pictures, so that no map is scored. A larger "
+            "scale trains longer, on more pictures."
         )
         return Findings(
             recipe=recipe.plugin_name(),
@@ -298,7 +303,7 @@ class PlantedImagesReader:
     def _within(self, method: str, manipulation: str, marked: bool, **claimed: Any) -> Comparison:
         own = self.of("correlation", method=method, manipulation=manipulation, marked=marked)
         name = f"{CLASSES[marked]} pictures within"
-        return mean_of(name, own, lambda p: float(p.inside), **claimed)
+        return mean_of(name, own, lambda p: float(p.inside), signed=False, **claimed)
 
     def _undefined(self) -> dict[str, dict[str, Value]]:
         """Of each method and manipulation, how many maps were all zero, of how many."""
@@ -337,6 +342,7 @@ class PlantedImagesReader:
             units="trainings",
             n=len(passed),
             percent=True,
+            signed=False,
             **claimed,
         )
 
@@ -347,7 +353,9 @@ class PlantedImagesReader:
         if not self.of("region"):
             return
         near = [
-            mean_of(method, self.of("region", method=method), least=-np.inf, most=NEAR)
+            mean_of(
+                method, self.of("region", method=method), least=-np.inf, most=NEAR, signed=False
+            )
             for method in self.judged
         ]
         yield self.declared.claim("not_near_one", near, near=NEAR)
@@ -570,7 +578,7 @@ def _confused(step: StepResult, pairs: Sequence[Pair]) -> Comparison:
 def _run_row(run: PictureRun, step: StepResult) -> tuple[str, dict[str, Value]]:
     draw = run.planted
     return str(run), {
-        "mark": parameters(draw.mark),
+        "mark": parameters(draw.mark, digits=4),
         "r": f"{draw.r:g}",
         "seed": str(step["seed"]),
         **{q: Cell(step[q]) for q in ("accuracy", "bound", "ceiling", "luck")},

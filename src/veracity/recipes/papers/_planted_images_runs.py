@@ -107,8 +107,13 @@ def _trained(experiments: Sequence[str]) -> set[str]:
     return {PictureRun(name).trained.experiment for name in experiments}
 
 
-def parameters(mark: PictureMark) -> str:
-    """A mark with its extent and visibility, those too that are as they are by default."""
-    return format_spec(
-        mark.plugin_name(), {name: getattr(mark, name) for name in FIXED[type(mark)]}
-    )
+def parameters(mark: PictureMark, digits: int | None = None) -> str:
+    """A mark with its extent and visibility, those too that are as they are by default; for a page,
+    rounded."""
+    values = {name: getattr(mark, name) for name in FIXED[type(mark)]}
+    if digits is not None:
+        values = {
+            name: float(f"{value:.{digits}g}") if isinstance(value, float) else value
+            for name, value in values.items()
+        }
+    return format_spec(mark.plugin_name(), values)
