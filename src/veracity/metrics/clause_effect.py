@@ -20,6 +20,7 @@ class ClauseEffect(Metric):
 
     purpose: ClassVar[str] = "know which clause moves the model's answers"
     of_model: ClassVar[bool] = True
+    ranks: ClassVar[bool] = False
     quantities: ClassVar[Mapping[str, Quantity]] = {
         "decides": Quantity(
             "share of structures whose dominant clause moves the answer more than the other one",

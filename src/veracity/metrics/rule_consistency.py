@@ -31,8 +31,8 @@ class RuleConsistency(TruthMetric):
     purpose: ClassVar[str] = "see whether the model decides on the right clause"
     usual_truths: ClassVar[tuple[str, ...]] = (DOMINANT,)
     of_labels: ClassVar[bool] = True
+    ranks: ClassVar[bool] = False
     quantities: ClassVar[Mapping[str, Quantity]] = {
-        # no method is chosen by it: it tells of the model, as the method shows it
         "consistent": Quantity(
             "share of structures with a right answer that owes significantly more to the dominant "
             "clause (PERCY)",
