@@ -40,6 +40,7 @@ PLUGINS = {
     "architectures": "models.architectures",
     "metrics": "metrics",
     "recipes": "recipes.papers",
+    "rules": "rules",
     "truths": "truths",
 }
 """Packages that look at VERACITY_PLUGINS when they are imported, which here was before."""
@@ -92,6 +93,7 @@ def _run(
                 package = importlib.import_module(f"veracity.{name}")
                 package.__path__ = plugin_path(package.__path__, kind)
             importlib.import_module("veracity.data.formats")._all.cache_clear()
+            importlib.import_module("veracity.rules").known_rules.cache_clear()
 
     as_command(arguments, prepare)
 

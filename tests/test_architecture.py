@@ -14,6 +14,7 @@ ORDER = (
     "core",
     "engine",
     "data",
+    "rules",
     "changes",
     "models",
     "truths",

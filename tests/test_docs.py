@@ -209,6 +209,28 @@ def test_a_planted_cue_is_found_as_the_chapter_says(
     assert "crow none 0.2" in said and "raven 0 0.2" in said
 
 
+def test_rules_are_found_followed_and_taught_as_the_chapter_says(tmp_path: Path) -> None:
+    said = do(lines("docs/how-to/rules.md"), tmp_path)
+    assert "texts have a structure (strict)" in said
+    assert "to the clause that ought to decide in" in said and "Asked without a clause" in said
+    assert (tmp_path / "runs/rules/audit/rules.html").exists()
+    assert (tmp_path / "runs/rules/taught/model.safetensors").exists()
+    # a rule of one's own, on one's own data, in one command
+    (toml,) = blocks("docs/how-to/rules.md", "toml")
+    (tmp_path / "mine.toml").write_text(toml, "utf-8")
+    rows = ["text,label", *("the plot was dull however the cast was great,positive",) * 6]
+    rows += ["the plot was great however the cast was dull,negative"] * 6
+    (tmp_path / "own.csv").write_text("\n".join(rows), "utf-8")
+    own = run_command(
+        *("rules", "audit", "runs/rules/model", "own.csv", "--rules", "mine.toml", "--json"),
+        *("--questions", "50", "--out", "own"),
+        cwd=tmp_path,
+    )
+    assert own.returncode == 0, own.stderr
+    found = json.loads(own.stdout)
+    assert {o["structures"] for o in found["outcomes"]} == {12}
+
+
 def test_pairs_are_made_as_the_chapter_says(tmp_path: Path) -> None:
     said = do(lines("docs/how-to/pairs.md"), tmp_path)
     assert "twins.jsonl: 0 errors, 1 warnings" in said

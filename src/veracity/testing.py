@@ -22,6 +22,7 @@ import numpy as np
 
 from .auditing.explaining import attributions
 from .auditing.jobs import with_originals
+from .changes.structure import Structure
 from .core.attributions import Attribution
 from .core.changes import DECOY, PLANTED, Change
 from .core.classifiers import (
@@ -100,14 +101,14 @@ def small_model(needs: type = Classifier) -> Any:
 def small_data() -> Dataset:
     """Made reviews, and texts that break what was made for reviews: of no word and of one, of one
     word repeated, long, in other scripts; with truths of every kind, and with twins."""
-    reviews = MadeReviews(n=8).load()
+    reviews = Structure().changed(MadeReviews(n=8).load(), seed=0)
     odd = ("", "great", "dull dull dull", "a film " * 10, "好电影", "😀 great 😀", "<b>x</b> dull")
     twins = {"odd-1": "made-0", "odd-2": "odd-3", "odd-3": "made-0", "odd-5": "odd-1"}
     texts = [Example(f"odd-{i}", read_text(t), i % 2) for i, t in enumerate(odd)]
     examples = (
         dataclasses.replace(
             e,
-            truths={k: (_some(e),) for k in ("rationale", PLANTED, DECOY, PSEUDO)},
+            truths={**e.truths, **{k: (_some(e),) for k in ("rationale", PLANTED, DECOY, PSEUDO)}},
             partner=twins.get(e.id),
         )
         for e in (*reviews, *texts)
@@ -228,7 +229,12 @@ def check_metric(metric: Metric, model: Any = None, data: Dataset | None = None)
     _promise(not purpose.endswith("."), f"{spec}: its purpose is no sentence, got {purpose!r}")
     quantities = metric.effective_quantities
     headlines = sum(q.headline for q in quantities.values())
-    _promise(headlines == 1, f"{spec}: expected one headline among its quantities, got {headlines}")
+    wanted = int(metric.ranks)
+    _promise(
+        headlines == wanted,
+        f"{spec}: expected {'one headline' if wanted else 'no headline'} among its quantities, got "
+        f"{headlines}",
+    )
     for name, quantity in quantities.items():
         _promise(bool(quantity.about), f"{spec}: nothing says what {name} is about")
     model = small_model() if model is None else model

@@ -46,7 +46,28 @@ def _lister(kind: str) -> Callable[[], Answer]:
     return list_kind
 
 
-VERBS = {kind: _lister(kind) for kind in KINDS}
+def rules() -> Answer:
+    """The rules that say which clause of a text ought to decide; your own go into TOML files."""
+    from ..rules import known_rules
+
+    rows = [asdict(rule) for rule in known_rules().values()]
+
+    def show(console: Console) -> None:
+        from ..reports.terminal import plain_table
+
+        table = plain_table()
+        for column in ("name", "what it says", "keywords or pattern", "decides", "language"):
+            table.add_column(column, no_wrap=column == "name")
+        for row in rows:
+            sign = row["pattern"] or ", ".join(row["keywords"])
+            side = "dominant group" if row["pattern"] else row["dominant"]
+            table.add_row(row["name"], row["about"], sign, side, row["language"] or "any")
+        console.print(table)
+
+    return Answer(json={"rules": rows}, show=show)
+
+
+VERBS = {**{kind: _lister(kind) for kind in KINDS}, "rules": rules}
 
 
 def _registry(kind: str) -> Any:

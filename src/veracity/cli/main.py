@@ -28,6 +28,7 @@ from . import (
     listing,
     planting,
     recipes,
+    rules,
     training,
     truths,
     twins,
@@ -52,6 +53,9 @@ build_app = typer.Typer(
 truths_app = typer.Typer(
     help="Words held to decide where nobody marked any: pseudo ground truth.",
     no_args_is_help=True,
+)
+rules_app = typer.Typer(
+    help="Which clause of a text ought to decide, and does it?", no_args_is_help=True
 )
 list_app = typer.Typer(
     help="What there is to choose from.",
@@ -80,6 +84,7 @@ for _group, _module in (
     (data_app, data),
     (build_app, building),
     (truths_app, truths),
+    (rules_app, rules),
     (list_app, listing),
 ):
     for _name, _verb in _module.VERBS.items():
@@ -87,6 +92,7 @@ for _group, _module in (
 data_app.add_typer(build_app, name="build")
 app.add_typer(data_app, name="data")
 app.add_typer(truths_app, name="truths")
+app.add_typer(rules_app, name="rules")
 app.add_typer(list_app, name="list")
 
 

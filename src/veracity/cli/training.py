@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from ..core.errors import PluginError
+from ..core.plugins import split_specs
 from .auditing import audit_answer
 from .options import DataSource, Epochs, LearningRate, Lexicon, Limit, Seed, StepTexts, Workers
 from .reading import FileOptions, emotional_words, read_training
@@ -59,6 +60,16 @@ def train(
             "as 0.05."
         ),
     ] = None,
+    distil: Annotated[
+        str | None,
+        typer.Option(
+            help="Rules to teach along the way, such as but, or a TOML file of them; "
+            "veracity list rules."
+        ),
+    ] = None,
+    strength: Annotated[
+        int | None, typer.Option(help="How strongly rules are taught: 1, 2 or 4.")
+    ] = None,
     seed: Seed = 0,
     limit: Limit = None,
 ) -> Answer:
@@ -84,6 +95,8 @@ def train(
         weight_decay=weight_decay,
         stop_at=stop_at,
         keep=keep,
+        distil=tuple(split_specs(distil)) if distil else None,
+        strength=strength,
         seed=seed,
     )
     reading = file.reading(data, limit)

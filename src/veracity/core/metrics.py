@@ -94,6 +94,9 @@ class Metric(Plugin, TakesInputs, ABC):
     of_labels: ClassVar[bool] = False
     """True when it matters which label is right: without labels it is not defined."""
 
+    ranks: ClassVar[bool] = True
+    """False where no method is to be chosen by it, as it tells of the model: no headline then."""
+
     usual: ClassVar[bool] = True
     """False for what takes so long that it is done only where it is named."""
 

@@ -463,6 +463,7 @@ KINDS = (
     "architectures",
     "truths",
     "recipes",
+    "rules",
 )
 """What a folder of plug-ins may hold, each kind in a subfolder of its own."""
 

@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
 
+STRENGTHS = (1, 2, 4)
+"""Of rules that are taught: the formula, and what re-implementations and the released code make of
+it (definitions 2.2)."""
+
+
 @runtime_checkable
 class CustomLoss(Protocol):
     """A model that is trained on something else than the cross-entropy of its logits."""
@@ -54,8 +59,14 @@ class Training:
     slow_after: int | None = None
     """Epochs without a gain after which steps are a tenth as long; None: never."""
     seed: int = 0
+    distil: tuple[str, ...] = ()
+    """Rules that are taught along the way (veracity list rules), or files of them."""
+    strength: int = 1
+    """How strongly: by the formula, or 2 or 4 times so, as others have it."""
 
     def __post_init__(self) -> None:
+        if self.strength not in STRENGTHS:
+            raise ValueError(f"expected a strength of 1, 2 or 4, got {self.strength}")
         if self.epochs < 1 or self.batch_size < 1 or (self.patience or 0) < 0:
             raise ValueError("expected at least one epoch, one text per batch and no less patience")
         if not self.learning_rate > 0 or self.weight_decay < 0:

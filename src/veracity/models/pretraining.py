@@ -268,9 +268,9 @@ class _PretrainingLoop(EpochLoop):
         told = self._told(self.parts.validation)
         return replace(told, number=number, loss=loss, seconds=time.perf_counter() - started)
 
-    def loss(self, batch: Sequence[Example], number: int) -> tuple[torch.Tensor, int]:
+    def loss(self, batch: Sequence[Example], time: float) -> tuple[torch.Tensor, int]:
         """What is hidden depends on the seed, the pass and the text."""
-        return self._losses(batch, str(number)).total, 1
+        return self._losses(batch, str(int(time))).total, 1
 
     def _losses(self, examples: Sequence[Example], name: str) -> Losses:
         hidden = [self.reader.masked(self.known[e.id], name, e.id) for e in examples]

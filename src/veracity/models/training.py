@@ -26,7 +26,9 @@ from ..core.progress import TrainingProgress, Watcher
 from ..core.schema import from_json
 from ..engine.inference import probabilities
 from ..engine.seeds import generator
+from ..rules import rules_named
 from .architecture import Architecture, CustomLoss, RateControlled, Training
+from .distillation import Teaching, imitation
 from .weights import load_weights, weights_of
 
 SNAPSHOTS = "snapshots"
@@ -105,6 +107,10 @@ def train(
     fixed = {k: v for k, v in asdict(settings).items() if k not in ("epochs", "patience")}
     if settings.slow_after is None:
         del fixed["slow_after"]  # as earlier versions wrote it
+    if settings.distil:
+        fixed["distil"] = [repr(rule) for rule in rules_named(settings.distil)]  # files may change
+    else:
+        del fixed["distil"], fixed["strength"]
     asked = {"architecture": architecture.spec, "training": fixed, "data": []}
     if checkpoint:
         asked["data"] = [d.fingerprint() for d in (train_data, validation)]
@@ -121,6 +127,7 @@ def train(
         watch=watch,
         train_data=train_data,
         validation=validation,
+        teaching=Teaching(settings.distil, settings.strength) if settings.distil else None,
     )
     with sole_writer(checkpoint, CHECKPOINT) if checkpoint else contextlib.nullcontext():
         state = loop.run()
@@ -183,8 +190,9 @@ class EpochLoop(ABC):
         """What the best epoch has most of."""
 
     @abstractmethod
-    def loss(self, batch: list[Example], number: int) -> tuple[torch.Tensor, int]:
-        """The loss of a batch in this epoch, and by what it counts in the mean."""
+    def loss(self, batch: list[Example], time: float) -> tuple[torch.Tensor, int]:
+        """The loss of a batch after so many epochs, in fractions, and by what it counts in the
+        mean."""
 
     def begin(self, state: State) -> None:
         """What is set before an epoch, by how those before it went: nothing, as a rule."""
@@ -227,7 +235,7 @@ class EpochLoop(ABC):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(int(generator(s.seed, "dropout", str(number)).integers(2**62)))
             for i, batch in enumerate(chosen):
-                loss, weight = self.loss(batch, number)
+                loss, weight = self.loss(batch, number + i / len(chosen))
                 if not torch.isfinite(loss):
                     raise ModelError(self.diverged)
                 self.optimiser.zero_grad(set_to_none=True)
@@ -249,6 +257,8 @@ class _Loop(EpochLoop):
 
     train_data: Dataset
     validation: Dataset
+    teaching: Teaching | None = None
+    """The rules that are taught, if any."""
     right: float = 0.0
     """Texts of the epoch so far that were told rightly."""
 
@@ -294,7 +304,7 @@ class _Loop(EpochLoop):
         seconds = time.perf_counter() - started
         return Epoch(number, loss, self.right / len(self.train_data), accuracy, seconds, rate)
 
-    def loss(self, batch: list[Example], number: int) -> tuple[torch.Tensor, int]:
+    def loss(self, batch: list[Example], time: float) -> tuple[torch.Tensor, int]:
         inputs, labels = [e.input for e in batch], torch.tensor([e.label for e in batch])
         if isinstance(self.model, CustomLoss):
             loss, logits = self.model.loss(inputs, labels)
@@ -303,6 +313,10 @@ class _Loop(EpochLoop):
             logits = self.model.logits(self.model.embed(inputs))
             labels = labels.to(logits.device)
             loss = nn.functional.cross_entropy(logits, labels)
+        if self.teaching is not None:
+            loss = (1 - imitation(time)) * loss + self.teaching.loss(
+                self.model, inputs, logits, time
+            )
         self.right += float((logits.argmax(dim=1) == labels).sum())
         return loss, len(batch)
 

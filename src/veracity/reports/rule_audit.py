@@ -1,0 +1,128 @@
+"""Does the model decide on the right clause? In a terminal and as a page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from ..core.attributions import Attribution
+from ..core.examples import Example
+from ..results.rules import (
+    CATEGORIES,
+    OUTCOMES,
+    RuleOutcomes,
+    Share,
+    effects,
+    metrics_of,
+    outcomes,
+    sentences,
+)
+from ..results.run import Run
+from .coloured import ColouredWord, coloured
+from .pages import rendered, write_page
+from .showing import printable
+from .terminal import plain_table
+
+PAGE = "rules.html"
+
+NAMES = {
+    "consistent": "right clause",
+    "not_significant": "not significant",
+    "wrong_side": "wrong clause",
+    "wrong": "wrong answer",
+}
+
+
+@dataclass(frozen=True)
+class ShownSentence:
+    """A sentence as a method colours it, the clause that ought to decide underlined."""
+
+    example: Example[Any]
+    label: str
+    rule: str
+    words: tuple[ColouredWord, ...]
+    last_gap: str
+
+
+def print_outcomes(console: Console, run: Run) -> None:
+    """A row per model, method and setting, then what taking clauses away shows."""
+    for metric in metrics_of(run):
+        table = plain_table()
+        for name in ("model", "method", "structures", *NAMES.values()):
+            table.add_column(name, justify="left" if name in ("model", "method") else "right")
+        found = outcomes(run, metric)
+        for one in found:
+            shares = (_told(one.shares[name]) for name in OUTCOMES)
+            table.add_row(printable(one.model), one.method, f"{one.structures:,}", *shares)
+        console.print(f"{metric}: how right answers are owed", markup=False)
+        console.print(table)
+        for one in found:
+            console.print(printable(one.sentence) + ".", markup=False, soft_wrap=True)
+    for line in effect_sentences(run):
+        console.print(printable(line), markup=False, soft_wrap=True)
+
+
+def effect_sentences(run: Run) -> list[str]:
+    """What needs no explanation: clauses are taken away, and the model is asked."""
+    return [
+        f"Asked without a clause, {model} moves more for the one that ought to decide in "
+        f"{_told(found['decides'])} of texts; that clause alone gets the same answer in "
+        f"{_told(found['kept'])}."
+        for model, found in effects(run).items()
+    ]
+
+
+def _told(share: Share) -> str:
+    return f"{share.value:.0%} ({share.low:.0%}–{share.high:.0%})"
+
+
+def shown_sentences(
+    run: Run, one: RuleOutcomes, metric: str
+) -> list[tuple[str, list[ShownSentence]]]:
+    """The kinds of sentences with an example of each label."""
+    stored = run.attributions(one.model, one.method)
+    found = []
+    for category, about in CATEGORIES.items():
+        rows = [
+            _shown(e, stored[e.id], run.labels)
+            for e in sentences(run, one.model, one.method, metric, category)
+        ]
+        if rows:
+            found.append((about, rows))
+    return found
+
+
+def _shown(
+    example: Example[Any], attribution: Attribution[Any], labels: tuple[str, ...]
+) -> ShownSentence:
+    (mask, *_) = example.truths["dominant"]
+    text = example.input
+    words = coloured(
+        text.gaps[:-1],
+        text.words,
+        attribution.scores.tolist(),
+        marked={i for i, m in enumerate(mask) if m},
+    )
+    return ShownSentence(
+        example, labels[example.label], example.facts.get("rule", ""), words, text.gaps[-1]
+    )
+
+
+def write_rule_audit(run: Run, path: Path | None = None) -> Path:
+    """The page of a run that tested rules; only a page of ours is written over."""
+    (metric, *_) = metrics_of(run)
+    found = outcomes(run, metric)
+    page = rendered(
+        "rule_audit.html",
+        styles=("report.css", "rules.css"),
+        run=run,
+        metric=metric,
+        found=found,
+        names=NAMES,
+        effects=effect_sentences(run),
+        shown=[(one, shown_sentences(run, one, metric)) for one in found],
+    )
+    return write_page(page, path or run.folder / PAGE)
