@@ -476,7 +476,7 @@ def test_budget_is_shared_by_processes(server: Server, tmp_path: Path) -> None:
 def test_budget_and_where_it_continues(server: Server, tmp_path: Path) -> None:
     words = [c * 3 for c in "abcdefg"]
     endpoint = Endpoint(server.url, batch_size=2, cache=tmp_path / "cache.db", budget=5)
-    expected = r"asked 5 texts, the budget is 5, and 2 more are needed.*cached.*--budget"
+    expected = r"asked 5 questions, the budget is 5, and 2 more are needed.*cached.*--budget"
     with pytest.raises(ModelError, match=expected):
         endpoint.probabilities(inputs(*words))
     assert server.batches == [["aaa", "bbb"], ["ccc", "ddd"], ["eee"]]
