@@ -85,14 +85,16 @@ Peer = Callable[[Plane, int], FloatArray]
 
 
 def _gradient(plane: Plane, target: int) -> FloatArray:
-    return np.abs(plane.gradient(plane.here, target)).sum(axis=1)
+    found: FloatArray = np.abs(plane.gradient(plane.here, target)).sum(axis=1)
+    return found
 
 
 def _input_x_gradient(plane: Plane, target: int) -> FloatArray:
     from captum.attr import InputXGradient
 
     found = InputXGradient(plane.model).attribute(plane.here.requires_grad_(), target=target)
-    return np.abs(by_pixel(found)).sum(axis=1)
+    shares: FloatArray = np.abs(by_pixel(found)).sum(axis=1)
+    return shares
 
 
 def _integrated(plane: Plane, target: int) -> FloatArray:
@@ -101,7 +103,8 @@ def _integrated(plane: Plane, target: int) -> FloatArray:
     found = IntegratedGradients(plane.chances).attribute(
         plane.here, target=target, n_steps=POINTS, internal_batch_size=4
     )
-    return by_pixel(found).sum(axis=1)
+    shares: FloatArray = by_pixel(found).sum(axis=1)
+    return shares
 
 
 def _smooth(plane: Plane, target: int) -> FloatArray:
@@ -109,12 +112,13 @@ def _smooth(plane: Plane, target: int) -> FloatArray:
     (rng,) = setting.generators(explainer, [plane.one])
     values = by_pixel(plane.here)
     reach = explainer.noise * (values.max() - values.min())
-    total = np.zeros(len(values))
+    total: FloatArray = np.zeros(len(values))
     for _ in range(explainer.samples):
         moved = values + rng.standard_normal(values.shape) * reach
         at = torch.from_numpy(moved.T.reshape(1, 3, *plane.one.shape))
         total += np.abs(plane.gradient(at, target)).sum(axis=1)
-    return total / explainer.samples
+    mean: FloatArray = total / explainer.samples
+    return mean
 
 
 def _expected(others: Sequence[Image], plane: Plane, target: int) -> FloatArray:
@@ -127,7 +131,8 @@ def _expected(others: Sequence[Image], plane: Plane, target: int) -> FloatArray:
         start = normalised(plane.model, others[i].pixels[None])
         away = plane.here - start
         total += by_pixel(away) * plane.gradient((start + float(share) * away).detach(), target)
-    return np.abs(total / explainer.samples).sum(axis=1)
+    shares: FloatArray = np.abs(total / explainer.samples).sum(axis=1)
+    return shares
 
 
 def _grad_cam(layers: Any, plane: Plane, target: int) -> FloatArray:
@@ -206,7 +211,8 @@ def _lrp(layers: nn.Module, plane: Plane, target: int) -> FloatArray:
         start = torch.zeros_like(logits)
         start[0, target] = logits[0, target].detach()
         (relevance,) = torch.autograd.grad(logits, here, start)
-    return by_pixel(relevance).sum(axis=1)
+    shares: FloatArray = by_pixel(relevance).sum(axis=1)
+    return shares
 
 
 def _deep_lift(layers: nn.Module, plane: Plane, target: int) -> FloatArray:
@@ -215,7 +221,8 @@ def _deep_lift(layers: nn.Module, plane: Plane, target: int) -> FloatArray:
 
     rules.SUPPORTED_NON_LINEAR[nn.ReLU6] = rules.nonlinear  # it knows none for this
     found = DeepLift(layers, eps=1e-7).attribute(plane.here.detach(), target=target)
-    return by_pixel(found).sum(axis=1)
+    shares: FloatArray = by_pixel(found).sum(axis=1)
+    return shares
 
 
 # ---- hidden segments ----------------------------------------------------------------------------

@@ -180,7 +180,8 @@ def _integrated(model: Any, one: Image, target: int, batch: int) -> FloatArray:
     found = IntegratedGradients(plane.chances).attribute(
         plane.here, target=target, n_steps=STEPS, internal_batch_size=batch
     )
-    return by_pixel(found).sum(axis=1)
+    shares: FloatArray = by_pixel(found).sum(axis=1)
+    return shares
 
 
 PEERS: tuple[tuple[str, str, Callable[..., None]], ...] = (

@@ -193,7 +193,7 @@ def dataset(chosen: Sequence[Example]) -> Dataset:
 
 def pictures(n: int, source: str = DATA["resnet34"], *, segments: str = "") -> list[Image]:
     """Test pictures, always the same ones, cut in some way."""
-    found = [e.input for e in sampled(_parts(source).test, n)]
+    found: list[Any] = [e.input for e in sampled(_parts(source).test, n)]
     return [Image(one.pixels, segments or one.segmentation) for one in found]
 
 

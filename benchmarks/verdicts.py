@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import veracity
-from coverage import drops, head
+from interval_coverage import drops, head
 from veracity.core.attributions import Attribution
 from veracity.core.classifiers import Classifier
 from veracity.core.examples import Dataset, Example

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import joblib
 import numpy as np
@@ -197,16 +198,21 @@ def test_callable_reaches_another_process(file: Path, where: str) -> None:
 
 
 def test_identity_follows_source_and_answers(file: Path) -> None:
-    first = load_callable("somemodel.py:lengths").identity()
-    assert load_callable("somemodel.py:lengths").identity() == first
+    def identity(name: str) -> str:
+        model: Any = load_callable(f"somemodel.py:{name}")
+        found: str = model.identity()
+        return found
+
+    first = identity("lengths")
+    assert identity("lengths") == first
     assert str(file.parent) not in first
-    assert load_callable("somemodel.py:flat").identity() != first
+    assert identity("flat") != first
     sys.modules["neighbour"].__dict__["share"] = lambda text: 0.25  # weights that were retrained
-    assert load_callable("somemodel.py:lengths").identity() != first
+    assert identity("lengths") != first
     del sys.modules["neighbour"]
-    assert load_callable("somemodel.py:lengths").identity() == first
+    assert identity("lengths") == first
     file.write_text(SOURCE.replace("THRESHOLD = 3", "THRESHOLD = 4"))
-    assert load_callable("somemodel.py:lengths").identity() != first
+    assert identity("lengths") != first
 
 
 def half(texts: Sequence[str]) -> list[list[float]]:

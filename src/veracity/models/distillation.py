@@ -35,7 +35,7 @@ def teacher(p: FloatArray, clause: FloatArray, *, strength: float = 1) -> FloatA
 
 def imitation(time: float, most: float = 1.0) -> float:
     """How much of the loss is the teacher's after so many epochs, in fractions."""
-    return min(most, 1 - FADING**time)
+    return float(min(most, 1 - FADING**time))
 
 
 @dataclass(frozen=True)
