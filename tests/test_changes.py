@@ -163,7 +163,7 @@ def test_chinese_is_planted_without_spaces() -> None:
 def test_every_change_keeps_its_word(name: str) -> None:
     data = load_data("made_reviews(n=60)")
     after = changed(data, name, seed=1)
-    if name not in ("punctuation", "swap"):  # which draw nothing when every mark is sure
+    if name not in ("punctuation", "swap", "structure"):  # which draw nothing here
         assert after.fingerprint() != changed(data, name, seed=2).fingerprint()
     for before, e in zip(data, after, strict=True):
         assert ("rationale" in e.truths) == (name != "reassign")

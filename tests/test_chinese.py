@@ -58,7 +58,8 @@ def reviews() -> Dataset:
     examples = []
     for i, text in enumerate(texts):
         truth = np.arange(text.n_features) == text.n_features - 1
-        truths = dict.fromkeys(("rationale", "planted", "pseudo"), (truth,))
+        truths = dict.fromkeys(("rationale", "planted", "pseudo", "dominant"), (truth,))
+        truths["other"] = (~truth,)
         partner = str(max(0, i - 2)) if i else None  # only the second has another label
         examples.append(Example(str(i), text, i % 2, truths, partner=partner))
     return Dataset("评论", ("差评", "好评"), tuple(examples))

@@ -246,7 +246,7 @@ def test_empty_and_one_word_texts(cnn: Any) -> None:
 
 def test_an_audit_bears_empty_and_one_word_texts(cnn: Any, tmp_path: Path) -> None:
     texts = [Text("", ()), words("great"), words("a dull film")]
-    kinds = ("rationale", "planted", "pseudo")
+    kinds = ("rationale", "planted", "pseudo", "dominant", "other")
     data = Dataset(
         "odd",
         ("negative", "positive"),
@@ -278,6 +278,8 @@ def test_a_method_the_model_cannot_support_is_told(cnn: Any, bag: Any) -> None:
 
 # definitions 0.8: what differs from the defaults, for the options that there are
 PROFILED = {
+    ("rule_consistency", "paper"): {"contribution": "literal"},
+    ("rule_consistency", "released"): {"reduction": "topk_mean", "tested": "topk", "strict": True},
     ("lime", "paper"): {"kernel": "paper"},
     ("shap", "released"): {"background": 50},
     ("integrated_gradients", "paper"): {"steps": 300},

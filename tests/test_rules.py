@@ -330,7 +330,9 @@ def test_texts_without_a_structure_have_no_row() -> None:
     (example,) = sentences("plain")
     case = Case(example, None, np.array([0.1, 0.9]), Attribution(example.input, 1, np.array([0.1])))  # type: ignore[arg-type]
     assert RuleConsistency().score([case]) == [{}]
-    assert "dominant" in RuleConsistency().missing(sentences("plain"))
+    assert "'other'" in RuleConsistency().missing(sentences("plain"))
+    # the made reviews mark what decides, and nothing else
+    assert RuleConsistency().missing(load_data("made_reviews(n=20)"))
 
 
 # ---- verbs ------------------------------------------------------------------------------------

@@ -37,13 +37,13 @@ class ClauseEffect(Metric):
 
     @property
     def truth_kind(self) -> str | None:
-        return DOMINANT
+        return OTHER  # what decides may be marked without what does not
 
     def n_questions(self, n_units: int) -> int | None:
         return 2
 
     def score(self, cases: Sequence[Case]) -> list[Row]:
-        known = [case for case in cases if DOMINANT in case.example.truths]
+        known = [case for case in cases if OTHER in case.example.truths]
         if not known:
             return [{} for _ in cases]
         inputs = [case.example.input for case in known]

@@ -82,8 +82,18 @@ class RuleConsistency(TruthMetric):
             raise ValueError(f"expected level to lie between 0 and 1, got {self.level}")
 
     @property
+    def truth_kind(self) -> str | None:
+        return OTHER  # what decides may be marked without what does not
+
+    @property
     def quality(self) -> Quality:
         return "plausibility"
+
+    def score(self, cases: Sequence[Case]) -> list[Row]:
+        return [
+            self.row(case, case.example.truths[self.truth]) if OTHER in case.example.truths else {}
+            for case in cases
+        ]
 
     def row(self, case: Case, masks: Sequence[BoolArray]) -> Row:
         others = case.example.truths[OTHER]
@@ -107,13 +117,15 @@ class RuleConsistency(TruthMetric):
             **{name: float(name == outcome) for name in OUTCOMES},
             "dominant": ours,
             "other": theirs,
-            "dominant_most": float(dominant.max()),
-            "other_most": float(other.max()),
+            "dominant_most": float(dominant.max(initial=0.0)),
+            "other_most": float(other.max(initial=0.0)),
             "p": p,
         }
 
     def reduced(self, added: FloatArray) -> float:
-        """What a clause adds."""
+        """What a clause adds; one without words adds nothing."""
+        if not len(added):
+            return 0.0
         match self.reduction:
             case "sum":
                 return float(added.sum())
