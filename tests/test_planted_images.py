@@ -21,7 +21,7 @@ from veracity.core.images import Image
 from veracity.core.inputs import FloatArray
 from veracity.recipes.papers import recipes
 from veracity.recipes.papers._planted_images_draws import Draw
-from veracity.recipes.papers._planted_images_points import Line, Point, bootstrap, trend
+from veracity.recipes.papers._planted_images_points import AttrPoint, Line, bootstrap, trend
 from veracity.recipes.papers._planted_images_runs import PictureRun, parameters
 from veracity.recipes.papers.planted_images import (
     PlantedImages,
@@ -180,9 +180,9 @@ def test_a_page_shows_marks_rounded_and_shares_without_a_plus() -> None:
 
 
 def test_ex_5_5_points_within_the_range() -> None:
-    def point(attr: float, accuracy: float, r: float) -> Point:
+    def point(attr: float, accuracy: float, r: float) -> AttrPoint:
         given: dict[str, Any] = {"attr": attr, "accuracy": accuracy, "r": r}
-        return Point(**{name: given.get(name, 0) for name in Point._fields})
+        return AttrPoint(**{name: given.get(name, 0) for name in AttrPoint._fields})
 
     assert point(0.81, 1.0, 0.7).inside and not point(0.79, 1.0, 0.7).inside
     assert point(0.78, 0.95, 0.7).inside and not point(0.77, 0.95, 0.7).inside
@@ -219,7 +219,7 @@ def test_planted_images_runs_and_goes_on(tmp_path: Path) -> None:
     assert {name for name, _ in runs.rows if "centre brightness" in name} < passed
     with (tmp_path / "points.csv").open(newline="") as file:
         points = list(csv.DictReader(file))
-    assert list(points[0]) == list(Point._fields)
+    assert list(points[0]) == list(AttrPoint._fields)
     # six methods and two classes of every network that passes, and nothing of the others
     scored = {p["run"] for p in points if p["experiment"] != "accuracy"}
     assert len(scored) == len(passed) < len(runs.rows)

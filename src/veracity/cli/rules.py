@@ -31,7 +31,7 @@ RuleNames = Annotated[
     str,
     typer.Option("--rules", help="Names of rules (veracity list rules), or TOML files of them."),
 ]
-Detection = Annotated[
+ModeOption = Annotated[
     str,
     typer.Option("--mode", help="strict (exactly one keyword in a text), first or all structures."),
 ]
@@ -41,7 +41,7 @@ def find(
     data: DataSource,
     file: FileOptions,
     rules: RuleNames = "but, yet, though, while",
-    mode: Detection = "strict",
+    mode: ModeOption = "strict",
     page: Annotated[Path | None, typer.Option(help="HTML file to write.")] = None,
     records: Annotated[
         Path | None, typer.Option(help="JSON lines to write: the texts, their clauses marked.")
@@ -95,7 +95,7 @@ def audit(
     file: FileOptions,
     service: ModelOptions,
     rules: RuleNames = "but, yet, though, while",
-    mode: Detection = "strict",
+    mode: ModeOption = "strict",
     methods: Annotated[
         list[str] | None,
         typer.Option(

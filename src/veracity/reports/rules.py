@@ -13,7 +13,7 @@ from typing import TypeVar
 from ..core.examples import Dataset, Example
 from ..core.inputs import Text
 from ..engine.seeds import generator
-from ..rules import Detection, Mode, Rule, Structure, detect
+from ..rules import ClausePair, FoundClauses, Mode, Rule, detect
 from .pages import rendered, write_page
 
 Item = TypeVar("Item")
@@ -34,10 +34,10 @@ class FoundRules:
     mode: Mode
 
     @cached_property
-    def detections(self) -> list[Detection]:
+    def detections(self) -> list[FoundClauses]:
         return [detect(e.input, self.rules, self.mode) for e in self.data]
 
-    def __iter__(self) -> Iterator[tuple[Example, Detection]]:
+    def __iter__(self) -> Iterator[tuple[Example, FoundClauses]]:
         return zip(self.data, self.detections, strict=True)
 
     @property
@@ -135,7 +135,7 @@ def _some(items: Sequence[Item], name: str, seed: int) -> list[Item]:
     return [items[i] for i in chosen]
 
 
-def clauses(text: Text, structure: Structure) -> list[Clause]:
+def clauses(text: Text, structure: ClausePair) -> list[Clause]:
     """The words of a text with what stands between them, in stretches of one clause each."""
     found: list[Clause] = []
     for i, word in enumerate(text.words):

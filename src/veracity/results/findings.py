@@ -155,7 +155,7 @@ class ShownText:
 
 
 @dataclass(frozen=True)
-class Panel:
+class ShownPanel:
     """A picture as PNG in base64, and what it shows."""
 
     name: str
@@ -168,7 +168,7 @@ class ShownPictures:
 
     title: str
     about: str
-    panels: tuple[Panel, ...]
+    panels: tuple[ShownPanel, ...]
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,14 @@ from pathlib import Path
 from ..core.errors import DataError, PluginError
 from ..core.files import read_bytes
 from ..core.plugins import nearest, plugin_path, split_specs
-from .rule import Detection, Mode, Rule, Structure, detect
+from .rule import ClausePair, FoundClauses, Mode, Rule, detect
 
 __all__ = [
     "USUAL",
-    "Detection",
+    "ClausePair",
+    "FoundClauses",
     "Mode",
     "Rule",
-    "Structure",
     "detect",
     "known_rules",
     "read_rules",

@@ -27,7 +27,7 @@ SIDES = ("dominant", "other")
 
 
 @dataclass(frozen=True)
-class Structure:
+class ClausePair:
     """Two clauses of one text, of which the dominant one ought to decide."""
 
     rule: str
@@ -106,7 +106,7 @@ class Rule:
         """Whether the text may be of the rule's language."""
         return not self.language or is_chinese(text.text) == (self.language == "zh")
 
-    def found(self, text: Text) -> Iterator[Structure]:
+    def found(self, text: Text) -> Iterator[ClausePair]:
         """Every place where the rule finds clauses, empty ones too, from left to right."""
         if self.pattern:
             yield from self._matches(text)
@@ -120,13 +120,13 @@ class Rule:
             if length:
                 before, after = _range(text, 0, start), _range(text, start + length, None)
                 sides = (before, after) if self.dominant == "before" else (after, before)
-                yield Structure(self.name, *sides, (start, start + length))
+                yield ClausePair(self.name, *sides, (start, start + length))
 
-    def _matches(self, text: Text) -> Iterator[Structure]:
+    def _matches(self, text: Text) -> Iterator[ClausePair]:
         try:
             for match in self._compiled.finditer(text.text, timeout=PATTERN_SECONDS):
                 sides = [_inside(text, match.span(side)) for side in SIDES]
-                yield Structure(self.name, sides[0], sides[1], (0, 0))
+                yield ClausePair(self.name, sides[0], sides[1], (0, 0))
         except TimeoutError:
             raise DataError(
                 f"the pattern of the rule {self.name} came to no end within {PATTERN_SECONDS:g} s "
@@ -147,26 +147,26 @@ def _inside(text: Text, span: Span) -> BoolArray:
 
 
 @dataclass(frozen=True)
-class Detection:
+class FoundClauses:
     """What was found in a text, and else why nothing was."""
 
-    structures: tuple[Structure, ...]
+    structures: tuple[ClausePair, ...]
     reason: str = ""
     """Why a text with a sign of a rule was passed over; empty where there is none."""
 
 
-def detect(text: Text, rules: Sequence[Rule], mode: Mode = "strict") -> Detection:
+def detect(text: Text, rules: Sequence[Rule], mode: Mode = "strict") -> FoundClauses:
     """The structures of a text; keywords are taken as words, whatever they mean there."""
     signs = [s for rule in rules if rule.applies(text) for s in rule.found(text)]
     signs.sort(key=lambda s: s.sign)
     whole = [s for s in signs if _says(text, s.dominant) and _says(text, s.other)]
     if not signs:
-        return Detection(())
+        return FoundClauses(())
     if mode == "strict" and len(signs) > 1:
-        return Detection((), "more than one keyword")
+        return FoundClauses((), "more than one keyword")
     if not whole:
-        return Detection((), "a clause without words")
-    return Detection(tuple(whole if mode == "all" else whole[:1]))
+        return FoundClauses((), "a clause without words")
+    return FoundClauses(tuple(whole if mode == "all" else whole[:1]))
 
 
 def _says(text: Text, clause: BoolArray) -> bool:

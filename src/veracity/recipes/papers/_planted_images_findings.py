@@ -23,8 +23,8 @@ from ...results.findings import (
     Cell,
     Figure,
     Findings,
-    Panel,
     Points,
+    ShownPanel,
     ShownPictures,
     Table,
     Value,
@@ -33,8 +33,8 @@ from ...results.statistics import wilson
 from ..recipe import Recipe, Setup
 from ._planted_images_draws import CORRELATIONS, Pair
 from ._planted_images_points import (
+    AttrPoint,
     Line,
-    Point,
     X,
     above_chance,
     beyond_chance,
@@ -83,11 +83,11 @@ class PlantedImagesReader:
     # ---- points -----------------------------------------------------------------------------
 
     @cached_property
-    def points(self) -> list[Point]:
+    def points(self) -> list[AttrPoint]:
         """Every mean that was taken of a network that must use its mark."""
         return [p for run, step in self.results.items() for p in self._points(run, step)]
 
-    def _points(self, run: PictureRun, step: StepResult) -> Iterator[Point]:
+    def _points(self, run: PictureRun, step: StepResult) -> Iterator[AttrPoint]:
         if run.experiment == "accuracy" and step["passed"]:
             best = self.results[run.trained]
             looks = [*step["along"], {"checkpoint": "best", **_only(best, "accuracy", "scores")}]
@@ -96,7 +96,7 @@ class PlantedImagesReader:
         for look in looks:
             for score in look["scores"]:
                 draw = run.planted
-                yield Point(
+                yield AttrPoint(
                     experiment=run.experiment,
                     run=run.trained.step,
                     pair="/".join(draw.pair),
@@ -120,13 +120,13 @@ class PlantedImagesReader:
         """Every point as a row of a table."""
         file = io.StringIO(newline="")
         rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(Point._fields)
+        rows.writerow(AttrPoint._fields)
         rows.writerows(self.points)
         with written_whole(folder / POINTS) as out:
             out.write(file.getvalue().encode())
         return folder / POINTS
 
-    def of(self, experiment: str, **wanted: Any) -> list[Point]:
+    def of(self, experiment: str, **wanted: Any) -> list[AttrPoint]:
         """The points that are such and defined."""
         return [
             p
@@ -138,7 +138,7 @@ class PlantedImagesReader:
 
     def lines(self, experiment: str, method: str, manipulation: str) -> list[Line]:
         """One per group, or run, and class."""
-        found: dict[str, list[Point]] = defaultdict(list)
+        found: dict[str, list[AttrPoint]] = defaultdict(list)
         for p in self.of(experiment, method=method, manipulation=manipulation):
             found[p.line].append(p)
         x = X[experiment]
@@ -268,7 +268,9 @@ class PlantedImagesReader:
         }
         return rows
 
-    def _by_method(self, of: Callable[[list[Point]], Comparison]) -> dict[str, dict[str, Value]]:
+    def _by_method(
+        self, of: Callable[[list[AttrPoint]], Comparison]
+    ) -> dict[str, dict[str, Value]]:
         """A cell for the region's points of each method and manipulation."""
         return {
             method: {
@@ -524,7 +526,7 @@ class PlantedImagesReader:
             yield ShownPictures(
                 words["title"].format(of=of),
                 words["about"],
-                tuple(Panel(title, png) for title, png in panels),
+                tuple(ShownPanel(title, png) for title, png in panels),
             )
 
 
@@ -545,7 +547,7 @@ def _cell(found: Comparison) -> Cell:
     return Cell.at([found.value, found.low, found.high], n=found.n)
 
 
-def _scatter(points: Sequence[Point]) -> Iterator[Points]:
+def _scatter(points: Sequence[AttrPoint]) -> Iterator[Points]:
     for marked, title in CLASSES.items():
         own = [(p.region, p.attr) for p in points if p.marked == marked]
         yield Points.of(f"{title} pictures", own)

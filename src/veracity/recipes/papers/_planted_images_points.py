@@ -16,7 +16,7 @@ ENOUGH = 3
 """Fewer runs say nothing about what recurs, and fewer points make no line."""
 
 
-class Point(NamedTuple):
+class AttrPoint(NamedTuple):
     """The mean Attr% of one method over the test pictures of one class."""
 
     experiment: str
@@ -58,7 +58,7 @@ class Point(NamedTuple):
         return self.attr >= shapley_range(self.accuracy, self.r)[0]
 
 
-X: dict[str, Callable[[Point], float]] = {
+X: dict[str, Callable[[AttrPoint], float]] = {
     "region": lambda p: p.region,
     "accuracy": lambda p: p.accuracy,
     "visibility": lambda p: p.level,
@@ -126,8 +126,8 @@ def bootstrap(values: Sequence[float], units: Sequence[str]) -> tuple[float, flo
 
 def mean_of(
     name: str,
-    points: Sequence[Point],
-    value: Callable[[Point], float] = lambda p: p.attr,
+    points: Sequence[AttrPoint],
+    value: Callable[[AttrPoint], float] = lambda p: p.attr,
     **claimed: Any,
 ) -> Comparison:
     """Of so many points, by default of their Attr%."""
@@ -135,12 +135,12 @@ def mean_of(
     return bootstrapped(name, [value(p) for p in points], units, **claimed)
 
 
-def beyond_chance(points: Sequence[Point]) -> Comparison:
+def beyond_chance(points: Sequence[AttrPoint]) -> Comparison:
     """What lies in the region beyond what a random map has there."""
     return mean_of("Attr% less %ER", points, lambda p: p.attr - p.region)
 
 
-def above_chance(points: Sequence[Point]) -> Comparison:
+def above_chance(points: Sequence[AttrPoint]) -> Comparison:
     """How many points lie above the diagonal."""
     return mean_of("above", points, lambda p: float(p.attr > p.region))
 
