@@ -22,7 +22,7 @@ MADE = "*Made from the code by `make docs`.*"
 def pages() -> dict[str, str]:
     """Every generated page, by its name in `docs/reference`."""
     made = {f"{kind}.md": page for kind, page in plugin_pages()}
-    made |= {"commands.md": commands_page(), "run-folder.md": run_page()}
+    made |= {"commands.md": commands_page(), "run-folder.md": run_page(), "rules.md": rule_page()}
     return {name: linked(page) for name, page in sorted(made.items())}
 
 
@@ -92,6 +92,24 @@ def plugin_pages() -> Iterator[tuple[str, str]]:
         parts = [f"# {title}", MADE, filled(introduction)]
         parts += [plugin_section(registry.get(name)) for name in registry.names()]
         yield kind, "\n\n".join(parts) + "\n"
+
+
+def rule_page() -> str:
+    """The rules that go by a name: tables of TOML, not classes."""
+    from veracity.rules import known_rules
+
+    parts = [
+        "# Rules",
+        MADE,
+        "Which clause of a text ought to decide ([how to](../how-to/rules.md)).",
+    ]
+    for rule in known_rules().values():
+        sign = f"Pattern: `{rule.pattern}`" if rule.pattern else ""
+        words = ", ".join(f"`{word}`" for word in rule.keywords)
+        sign = sign or f"Keywords: {words}; the clause {rule.dominant} them decides."
+        language = f" Texts of the language `{rule.language}` only." if rule.language else ""
+        parts += [f"## {rule.name}", f"{rule.about}", sign + language]
+    return "\n\n".join(parts) + "\n"
 
 
 def registries() -> dict[str, Any]:
