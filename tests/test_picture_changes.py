@@ -14,10 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image as Pictures
 
+import veracity
 from veracity.changes import PictureMark, changed, changes
 from veracity.changes._hsv import to_hsv, to_rgb
 from veracity.changes.centre_brightness import CentreBrightness
 from veracity.changes.peripheral_blur import PeripheralBlur
+from veracity.changes.reassign import Reassign
 from veracity.changes.striped_hue import StripedHue
 from veracity.changes.striped_noise import StripedNoise
 from veracity.changes.watermark import Watermark
@@ -232,6 +234,39 @@ def test_the_share_is_the_same_at_any_size(name: str) -> None:
     if name != "stamp":  # which keeps its proportions
         for shape in ((96, 160), (200, 120)):
             assert share(mark(name), *shape) == pytest.approx(whole, abs=2 / min(shape)), shape
+
+
+class RegionReader:
+    """Answers by the colours of a region, and by nothing else."""
+
+    labels = ("no", "yes")
+
+    def __init__(self, region: Any) -> None:
+        self.region = region  # (height, width)
+
+    def probabilities(self, inputs: Any) -> Any:
+        light = np.array([one.pixels[self.region].mean() for one in inputs]) / 255
+        return np.stack([1 - light, light], axis=1)
+
+
+@pytest.mark.parametrize("kind", MANIPULATIONS)
+def test_an_oracle_has_all_in_the_region_and_a_random_map_its_share(
+    kind: type[PictureMark],
+) -> None:
+    """For marked and unmarked pictures alike: the region is that of both."""
+    after = changed(pictures(40, 64), [Reassign(), kind()], seed=0)
+    region = planted(after.examples[0])
+    tiles = np.arange(64)[:, None] // 32 * 2 + np.arange(64) // 32
+    masses = []
+    for e in after:
+        # quarters, each cut in two by the edge of the region: what is hidden is in it or not
+        own = Image.with_segments(e.input.pixels, 2 * tiles + planted(e))
+        if len(masses) < 4:
+            (exact,) = veracity.explain(RegionReader(region), own, "shap(form=exact)", target="yes")
+            assert attribution_share(exact.scores, region.ravel()) == pytest.approx(1)
+        (random,) = veracity.explain(RegionReader(region), e.input, "random_scores")
+        masses.append(attribution_share(random.scores, region.ravel()))
+    assert np.mean(masses) == pytest.approx(region.mean(), abs=0.02)
 
 
 @pytest.mark.parametrize("name", MARKS)
