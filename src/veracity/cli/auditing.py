@@ -242,7 +242,7 @@ def audit_answer(
             "run": str(result.folder),
             "report": str(report),
             "pages": [str(page) for page in pages],
-            "health": [_with(c.health, "summary", "fault", "caution") for c in models],
+            "health": [c.health.to_dict() for c in models],
             "recommendations": [asdict(c.recommendation) for c in models],
             "verdicts": [asdict(v) for v in result.verdicts],
             "standings": [asdict(s) for s in result.standings],

@@ -120,7 +120,7 @@ def audit(
     from ..changes.structure import Structure
     from ..core.plugins import check_settings, split_specs
     from ..explainers import explainers
-    from ..reports.rule_audit import print_outcomes, write_rule_audit
+    from ..reports.rule_audit import judgements, print_outcomes, write_rule_audit
     from ..results.rules import effects, metrics_of, outcomes
     from ..rules import rules_named
 
@@ -162,6 +162,7 @@ def audit(
         json={
             "run": str(run.folder),
             "page": str(page),
+            "health": [one.to_dict() for one in judgements(run)],
             "outcomes": [asdict(one) for one in found],
             "effects": {m: {k: asdict(v) for k, v in e.items()} for m, e in effects(run).items()},
         },

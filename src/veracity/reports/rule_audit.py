@@ -10,6 +10,7 @@ from rich.console import Console
 
 from ..core.attributions import Attribution
 from ..core.examples import Example
+from ..results.health import Health, health
 from ..results.rules import (
     CATEGORIES,
     OUTCOMES,
@@ -48,7 +49,11 @@ class ShownSentence:
 
 
 def print_outcomes(console: Console, run: Run) -> None:
-    """A row per model, method and setting, then what taking clauses away shows."""
+    """What the model itself is worth; a row per model, method and setting; then what taking clauses
+    away shows."""
+    for line in model_sentences(run):
+        console.print(printable(line), markup=False, soft_wrap=True)
+    sound = sound_models(run)
     for metric in metrics_of(run):
         table = plain_table()
         for name in ("model", "method", "structures", *NAMES.values()):
@@ -60,18 +65,42 @@ def print_outcomes(console: Console, run: Run) -> None:
         console.print(f"{metric}: how right answers are owed", markup=False)
         console.print(table)
         for one in found:
-            console.print(printable(one.sentence) + ".", markup=False, soft_wrap=True)
+            if one.model in sound:
+                console.print(printable(one.sentence) + ".", markup=False, soft_wrap=True)
     for line in effect_sentences(run):
         console.print(printable(line), markup=False, soft_wrap=True)
 
 
+def judgements(run: Run) -> list[Health]:
+    """Each model before its clauses: one that is right by chance decides on none."""
+    return [health(run, model) for model in run.models]
+
+
+def sound_models(run: Run) -> set[str]:
+    """Those with which nothing is wrong that voids what is said of their clauses."""
+    return {one.model for one in judgements(run) if not one.fault}
+
+
+def model_sentences(run: Run) -> list[str]:
+    """How good each model is, and where nothing can be concluded of it, why and what to do."""
+    said = []
+    for one in judgements(run):
+        said.append(f"{one.model}: {one.summary}")
+        if one.fault:
+            said.append(f"Nothing is concluded of how {one.model} decides: {one.fault}.")
+        said += [f"{text[:1].upper()}{text[1:]}." for text in one.cautions]
+    return said
+
+
 def effect_sentences(run: Run) -> list[str]:
     """What needs no explanation: clauses are taken away, and the model is asked."""
+    sound = sound_models(run)
     return [
         f"Asked without a clause, {model} moves more for the one that ought to decide in "
         f"{_told(found['decides'])} of texts; that clause alone gets the same answer in "
         f"{_told(found['kept'])}."
         for model, found in effects(run).items()
+        if model in sound
     ]
 
 
@@ -122,6 +151,8 @@ def write_rule_audit(run: Run, path: Path | None = None) -> Path:
         metric=metric,
         found=found,
         names=NAMES,
+        models=model_sentences(run),
+        sound=sound_models(run),
         effects=effect_sentences(run),
         shown=[(one, shown_sentences(run, one, metric)) for one in found],
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -101,6 +102,11 @@ class Health:
     @property
     def nouns(self) -> Nouns:
         return input_kind(self.kind).nouns
+
+    def to_dict(self) -> dict[str, Any]:
+        """With what it says."""
+        said = {name: getattr(self, name) for name in ("summary", "fault", "caution")}
+        return asdict(self) | said
 
     @property
     def _many(self) -> str:
