@@ -17,6 +17,7 @@ help: ## Say what there is to make
 
 demo: $(VENV)/.demo ## Train two models on reviews, audit eight methods, write a report
 	$(BIN)/veracity demo --workers 2
+	@echo "To give these commands yourself, here: source $(BIN)/activate"
 
 test: $(VENV)/.dev browser ## Run all tests
 	$(PYTEST) -m "not slow"

@@ -257,7 +257,7 @@ def test_an_oracle_has_all_in_the_region_and_a_random_map_its_share(
     after = changed(pictures(40, 64), [Reassign(), kind()], seed=0)
     region = planted(after.examples[0])
     tiles = np.arange(64)[:, None] // 32 * 2 + np.arange(64) // 32
-    masses = []
+    masses: list[float] = []
     for e in after:
         # quarters, each cut in two by the edge of the region: what is hidden is in it or not
         own = Image.with_segments(e.input.pixels, 2 * tiles + planted(e))

@@ -22,7 +22,7 @@ from veracity.results.health import Health, chance_of_all_right
 from veracity.results.standings import Entry, Standing, compare, compare_all
 from veracity.results.standings import _compare as columns_compared
 from veracity.results.statistics import paired_tests, texts_needed
-from veracity.results.verdicts import verdicts
+from veracity.results.verdicts import at_least, percent, verdicts
 
 Concluded = Callable[[str], Conclusion]
 LEADS = "leads every other method"
@@ -126,7 +126,12 @@ def test_only_the_last_words_decide(audited: Callable[[str], Audit], concluded: 
     assert all(np.abs(one.scores[:-3]).max() < 1e-6 for one in marked)
     for v in one.verdicts:
         assert LEADS not in v.sentence and not v.disagree
-        assert "Best or tied in some of these tests" in v.sentence
+        assert "It is best with words masked and not told apart from" in v.sentence
+        assert v.sentence.endswith("with words deleted.")
+    assert one.recommendation.cautions == (
+        "shap is ahead of lime and occlusion only with words masked, which is how it hides words "
+        "itself",
+    )
 
 
 # ---- models at fault -------------------------------------------------------------------------
@@ -576,3 +581,11 @@ def test_scores_that_no_text_tells_from_chance_are_not_too_few() -> None:
     found = compare_all({"fall": values}, ["a", "random"], chance=["random"])[0]
     entry = next(e for e in found.entries if e.method == "a")
     assert against_chance(entry) == "as chance in every text"
+
+
+@pytest.mark.parametrize(
+    ("share", "near", "least"),
+    [(0.825, "83 %", "82 %"), (0.9868, "99 %", "98 %"), (0.99, "99 %", "99 %")],
+)
+def test_halves_go_up_and_bounds_go_down(share: float, near: str, least: str) -> None:
+    assert (percent(share), at_least(share)) == (near, least)

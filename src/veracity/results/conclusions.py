@@ -23,6 +23,8 @@ from .verdicts import (
     Costs,
     Verdict,
     able,
+    ahead_at_home,
+    at_least,
     condition,
     leaders_by_test,
     least_gain,
@@ -150,6 +152,7 @@ def _recommended(
     equals = set.intersection(*({v.use or "", *v.tied} for v in fits)) - {method}
     if equals:
         sentence += f" Not told apart from it here: {listed(sorted(equals))}."
+    cautions += _at_home(run, found, fits, method)
     for v in advised:
         tests = [s for s in found if s.headline and s.purpose == v.purpose and able(s)]
         if v.disagree:
@@ -182,6 +185,33 @@ def _recommended(
         repeat=run.config.command
         or f"veracity.audit(model, data, out={str(run.folder)!r}) with the same arguments",
     )
+
+
+def _homes(run: Run, method: str) -> set[str]:
+    """The tests that hide as the method does itself."""
+    own = run.config.explainers[method].settings.get("hiding")
+    return {
+        spec
+        for spec, about in run.config.metrics.items()
+        if own is not None and about.settings.get("hiding") == own
+    }
+
+
+def _at_home(
+    run: Run, found: Sequence[Standing], fits: Sequence[Verdict], method: str
+) -> list[str]:
+    """Whom the method is ahead of only where tests hide as it does itself."""
+    homes, said = _homes(run, method), dict[str, list[str]]()
+    for v in fits:
+        tests = [s for s in found if s.headline and s.purpose == v.purpose]
+        if rivals := ahead_at_home(tests, method, homes):
+            where = next(condition(s) for s in tests if s.metric in homes)
+            told = f"{method} is ahead of {listed(rivals)} only {where}, which is how it hides"
+            said.setdefault(f"{told} {run.nouns.units} itself", []).append(v.purpose)
+    everywhere = [len(purposes) == len(fits) for purposes in said.values()] == [True]
+    return [
+        text if everywhere else f"to {listed(purposes)}, {text}" for text, purposes in said.items()
+    ]
 
 
 def _noisy(run: Run, model: str, method: str) -> list[str]:
@@ -261,7 +291,8 @@ def _effect(run: Run, found: Sequence[Standing], method: str) -> str:
     if not changes:
         return ""
     units = f"{first} {nouns.units}" if first > 1 else nouns.unit
-    return f"Of {many}, hiding the {units} that {method} marks changes {listed(changes)}."
+    by = "scores highest for the answer" if run.config.explainers[method].signed else "marks"
+    return f"Of {many}, hiding the {units} that {method} {by} changes {listed(changes)}."
 
 
 def _by_answer(run: Run, found: Sequence[Standing], state: Health, method: str) -> str:
@@ -280,9 +311,8 @@ def _by_answer(run: Run, found: Sequence[Standing], state: Health, method: str) 
 
 def _cost_sentence(method: str, cost: Cost, nouns: Nouns) -> str:
     seconds, questions = cost.seconds / cost.examples, cost.questions_per_text
-    took = f"{seconds:.1f} s" if seconds >= 1 else f"{1000 * seconds:.3g} ms"
     answers = f" and {questions:,.0f} questions to the model" if questions >= 1 else ""
-    return f"{method} costs {took}{answers} a {nouns.one}."
+    return f"{method} costs {_duration(seconds)}{answers} a {nouns.one}."
 
 
 def _cheaper(found: Sequence[Standing], method: str, model: str, costs: Costs) -> list[str]:
@@ -292,7 +322,7 @@ def _cheaper(found: Sequence[Standing], method: str, model: str, costs: Costs) -
     dear = costs.get((model, method))
     if dear is None or not tests or dear.questions_per_text < 10:
         return []
-    nearly: list[tuple[float, str, float]] = []
+    nearly: list[tuple[float, str, float, float]] = []
     for other in {e.method for s in tests for e in s.entries} - {method}:
         cost = costs.get((model, other))
         if cost is None:
@@ -300,13 +330,25 @@ def _cheaper(found: Sequence[Standing], method: str, model: str, costs: Costs) -
         least = least_gain(tests, other, method)
         questions = cost.questions_per_text
         if least >= NEARLY and questions * MUCH_CHEAPER <= dear.questions_per_text:
-            nearly.append((questions, other, least))
+            nearly.append((questions, other, least, cost.seconds / cost.examples))
     return [
-        f"{other} does nearly as well at {questions:,.0f} questions a {tests[0].nouns.one}: in "
-        f"every test of faithfulness it gains at least {percent(least)} of what {method} gains "
-        "over chance."
-        for questions, other, least in sorted(nearly)[:1]
+        f"{other} does nearly as well at {questions:,.0f} questions and {_duration(seconds)} a "
+        f"{tests[0].nouns.one}: in every test by hiding it gains at least {at_least(least)} of "
+        f"what {method} gains over chance{_apart(tests, other)}."
+        for questions, other, least, seconds in sorted(nearly)[:1]
     ]
+
+
+def _apart(tests: Sequence[Standing], other: str) -> str:
+    """In how many tests a method is surely behind all the same."""
+    behind = sum(
+        not (e.is_best or e.tied_with_best) for s in tests for e in s.entries if e.method == other
+    )
+    return f", though it is told apart from the best in {behind} of {len(tests)}" if behind else ""
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{1000 * seconds:.3g} ms"
 
 
 def _explain_command(run: Run, model: str, method: str) -> str:

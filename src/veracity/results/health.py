@@ -12,6 +12,7 @@ import numpy as np
 
 from ..core.examples import UNLABELLED, written_labels
 from ..core.inputs import FloatArray, IntArray, Nouns, Text, input_kind
+from .columns import WHERE
 from .run import Run
 from .statistics import mcnemar, share_interval
 
@@ -114,6 +115,11 @@ class Health:
         return f"{self.texts} {self.nouns.many}"
 
     @property
+    def _blanked(self) -> str:
+        """How everything was hidden, where it was asked what it answers then."""
+        return WHERE[input_kind(self.kind).hidings[0].value]
+
+    @property
     def still(self) -> bool:
         """Whether its answers hardly move, and nothing shows that this little means anything."""
         if self.moved is None or self.moved >= STILL:
@@ -160,14 +166,14 @@ class Health:
             ]
         if self.moved is not None:
             said.append(
-                f"With every {self.nouns.unit} hidden it answers {self.blank_label} "
-                f"({self.blank_probability:.2f}), and its answers move by {_small(self.moved)} on "
-                "average (1 is as far as can be)."
+                f"With every {self.nouns.unit} {self._blanked} it answers {self.blank_label} "
+                f"({self.blank_probability:.2f}); hiding every {self.nouns.unit} moves its answers "
+                f"by {_small(self.moved)} on average (1 is as far as can be)."
             )
         if self.blank_changed is not None:
             said.append(
                 f"{100 * self.blank_changed:.0f} % of the {self.nouns.many} get another answer "
-                f"than a {self.nouns.one} with every {self.nouns.unit} hidden."
+                f"than a {self.nouns.one} with every {self.nouns.unit} {self._blanked}."
             )
         if self.unread_texts:
             said.append(

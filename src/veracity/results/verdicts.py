@@ -270,6 +270,8 @@ def _how_sure(tests: Sequence[Standing], verdict: Verdict, near: set[str]) -> st
     hidings = [s.where for s in telling if s.where and use in _leaders(s)]
     if disagree:
         said += f" The tests disagree: best or tied are {leaders_by_test(telling)}."
+    elif len(hidings) > 1 and near - {*tied}:
+        said += f" It is {_places(telling, use)}."
     elif len(hidings) > 1:
         said += f" It is best{' or tied' if near else ''} with {units} {listed(hidings)}."
     elif hidings and len(tests) == 1:
@@ -279,7 +281,7 @@ def _how_sure(tests: Sequence[Standing], verdict: Verdict, near: set[str]) -> st
         said += f" No method is shown to beat random scores {listed(silent)}."
     same = [m for m in tied if all(_mean(s, m) == _mean(s, use) for s in telling)]
     others = [m for m in tied if m not in same]
-    partly = _in_order(telling, near - {*tied})
+    partly = [] if len(hidings) > 1 else _in_order(telling, near - {*tied})
     if same:
         said += f" {listed(same)} score{'s' if len(same) == 1 else ''} the same."
     if others:
@@ -299,6 +301,33 @@ def _how_sure(tests: Sequence[Standing], verdict: Verdict, near: set[str]) -> st
     if not any(e.is_chance for s in tests for e in s.entries):
         said += f" {NO_CHANCE}."
     return said
+
+
+def _places(tests: Sequence[Standing], use: str) -> str:
+    """Where a method is ahead of all others, and where of whom it is not told apart."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for s in tests:
+        beside = _in_order(tests, (_near(s) - {use}) if use in _leaders(s) else set())
+        if s.where and use in _leaders(s):
+            groups.setdefault(tuple(beside), []).append(s.where)
+    units = tests[0].nouns.units
+    said = []
+    for others, ways in sorted(groups.items(), key=lambda item: len(item[0])):
+        where = f"with {units} {listed(ways)}"
+        said.append(f"not told apart from {listed(others)} {where}" if others else f"best {where}")
+    return listed(said)
+
+
+def ahead_at_home(tests: Sequence[Standing], use: str, homes: set[str]) -> list[str]:
+    """Whom a method is ahead of only under its own way of hiding; `homes` are the tests that hide
+    as it does."""
+    away = [s for s in tests if s.metric not in homes and able(s)]
+    at_home = [s for s in tests if s.metric in homes and able(s)]
+    if not away or not at_home or not all(use in _leaders(s) for s in (*away, *at_home)):
+        return []
+    beside = set.intersection(*(_near(s) - {use} for s in away))
+    behind = set.intersection(*(able(s) - _near(s) for s in at_home))
+    return sorted(beside & behind)
 
 
 def _seen(tests: Sequence[Standing]) -> str:
@@ -330,7 +359,7 @@ def _close(tests: Sequence[Standing], use: str) -> str:
     if not near:
         return ""
     best = max(near, key=lambda m: (near[m], m))
-    return f"{best} gains {percent(near[best])} of what it gains over chance"
+    return f"{best} gains {at_least(near[best])} of what it gains over chance"
 
 
 def percent(share: float) -> str:
@@ -339,7 +368,13 @@ def percent(share: float) -> str:
     share = round(share, 9)  # a quotient of equal sums is all
     if 0.99 < share < 1 or 0 < share < 0.01:
         return "> 99 %" if share > 0.5 else "< 1 %"
-    return "–" if math.isnan(share) else f"{100 * share:z.0f} %"
+    # halves go up: a reader who rounds 82.5 to 83 must not find 82
+    return "–" if math.isnan(share) else f"{math.floor(100 * share + 0.5)} %"
+
+
+def at_least(share: float) -> str:
+    """A lower bound in whole percent: rounded down, or it would not hold."""
+    return percent(math.floor(round(100 * share, 6)) / 100)
 
 
 def leaders_by_test(tests: Sequence[Standing]) -> str:
