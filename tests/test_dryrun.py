@@ -27,24 +27,10 @@ from veracity.data.loading import load_data
 from veracity.data.splits import Splits
 from veracity.engine.executors import Local, default_workers
 from veracity.experiments.cues import KINDS
-from veracity.experiments.dryrun import (
-    ENCODER_SCALES,
-    SCALES,
-    DryRunResult,
-    plan_dryrun,
-    run_dryrun,
-)
-from veracity.experiments.dryrun_findings import (
-    FILE,
-    DryRun,
-    Trial,
-    _cell,
-    _standings,
-    findings,
-    judged,
-    lower_gain,
-    sees,
-)
+from veracity.experiments.dryrun import DryRunResult, run_dryrun
+from veracity.experiments.dryrun_findings import _cell, _standings, findings, lower_gain, sees
+from veracity.experiments.dryrun_plan import ENCODER_SCALES, SCALES, plan_dryrun
+from veracity.experiments.dryrun_record import FILE, DryRun, Trial, judged
 from veracity.models.loading import RECORD, load_model, read_record
 from veracity.reports.dryrun import DryRunPage, build_dryrun, write_dryrun
 from veracity.reports.dryrun_sentences import headline, remarks

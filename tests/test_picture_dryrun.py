@@ -18,8 +18,9 @@ from veracity.core.errors import DataError, ModelError, PluginError
 from veracity.core.examples import Dataset
 from veracity.core.images import Image
 from veracity.experiments.cues import PICTURE_KINDS, cues_of, telling, usual_keep
-from veracity.experiments.dryrun import PICTURE_SCALES, DryRunResult, dryrun, plan_dryrun
-from veracity.experiments.dryrun_findings import DryRun
+from veracity.experiments.dryrun import DryRunResult, dryrun
+from veracity.experiments.dryrun_plan import PICTURE_SCALES, plan_dryrun
+from veracity.experiments.dryrun_record import DryRun
 from veracity.models.architecture import Training
 from veracity.reports.dryrun import EXAMPLES, build_dryrun, write_dryrun
 from veracity.reports.dryrun_sentences import headline, remarks

@@ -148,7 +148,8 @@ def _audit(path: Path, rng: random.Random) -> None:
 
 
 def _dryrun(path: Path, rng: random.Random) -> None:
-    from veracity.experiments.dryrun_findings import DryRun, findings
+    from veracity.experiments.dryrun_findings import findings
+    from veracity.experiments.dryrun_record import DryRun
     from veracity.reports.dryrun import write_dryrun
 
     dry = DryRun.open(path)

@@ -192,7 +192,7 @@ def report(
     ] = "",
 ) -> Answer:
     """Build the HTML report of a run anew, without its model or its data."""
-    from ..experiments.dryrun_findings import DryRun
+    from ..experiments.dryrun_record import DryRun
     from ..reports.dryrun import write_dryrun
     from ..reports.html import write_report
     from ..results.findings import Findings

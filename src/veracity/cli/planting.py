@@ -153,7 +153,8 @@ def dryrun(
 ) -> Answer:
     """Would this method have shown me that my model cheats? Plants cues and finds out; resumes."""
     from ..engine.executors import Local, default_workers
-    from ..experiments.dryrun import plan_dryrun, run_dryrun
+    from ..experiments.dryrun import run_dryrun
+    from ..experiments.dryrun_plan import plan_dryrun
     from ..reports.dryrun import write_dryrun
 
     plan = plan_dryrun(

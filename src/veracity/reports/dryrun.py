@@ -13,16 +13,8 @@ import numpy as np
 
 from ..core.inputs import Text
 from ..core.progress import Progress, Watcher
-from ..experiments.dryrun_findings import (
-    HALF,
-    CueResult,
-    DryRun,
-    DryRunFindings,
-    Key,
-    Trial,
-    as_measured,
-    findings,
-)
+from ..experiments.dryrun_findings import HALF, CueResult, DryRunFindings, as_measured, findings
+from ..experiments.dryrun_record import DryRun, Key, Trial
 from ..results.guarantees import LUCK, REACH
 from ..results.run import SUMMARIES
 from . import plots

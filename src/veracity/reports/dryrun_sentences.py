@@ -5,14 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..core.inputs import Nouns
-from ..experiments.dryrun_findings import (
-    CueResult,
-    DryRun,
-    DryRunFindings,
-    Key,
-    MethodProfile,
-    Trial,
-)
+from ..experiments.dryrun_findings import CueResult, DryRunFindings, MethodProfile
+from ..experiments.dryrun_record import DryRun, Key, Trial
 from ..results.statistics import defined_mean
 from ..results.verdicts import listed
 

@@ -14,7 +14,8 @@ from rich.text import Text as Line
 
 from ..core.attributions import Attribution, ranking
 from ..core.inputs import Nouns
-from ..experiments.dryrun_findings import Detection, DryRun, DryRunFindings
+from ..experiments.dryrun_findings import Detection, DryRunFindings
+from ..experiments.dryrun_record import DryRun
 from ..results.conclusions import Conclusions, Recommendation
 from ..results.run import Run
 from ..results.standings import Entry, Standing
