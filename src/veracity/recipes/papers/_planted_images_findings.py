@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ...core.files import written_whole
 from ...data.splits import Splits
 from ...experiments.experiment import StepResult
 from ...results.claims import Claim, Comparison, corrected
@@ -34,8 +29,7 @@ from ..recipe import Recipe, Setup
 from ._planted_images_draws import CORRELATIONS, Pair
 from ._planted_images_points import (
     AttrPoint,
-    Line,
-    X,
+    PlantedImagesPoints,
     above_chance,
     beyond_chance,
     bootstrapped,
@@ -62,124 +56,24 @@ AROUND = 0.1
 SHOWN_LINES = 8
 """So many lines a figure takes."""
 
-CHANCE = "random_scores"
 BEST = "shap"
 CLEAREST = "watermark"
 """The manipulation with which the paper saw most."""
 
 CLASSES = {True: "marked", False: "unmarked"}
 
-POINTS = "points.csv"
 
-
-@dataclass(frozen=True)
-class PlantedImagesReader:
+@dataclass(frozen=True, kw_only=True)
+class PlantedImagesReader(PlantedImagesPoints):
     """All results, read as the paper's tables, claims and figures."""
 
     declared: Declarations
-    results: Mapping[PictureRun, StepResult]
     pairs: tuple[Pair, ...]
-
-    # ---- points -----------------------------------------------------------------------------
-
-    @cached_property
-    def points(self) -> list[AttrPoint]:
-        """Every mean that was taken of a network that must use its mark."""
-        return [p for run, step in self.results.items() for p in self._points(run, step)]
-
-    def _points(self, run: PictureRun, step: StepResult) -> Iterator[AttrPoint]:
-        if run.experiment == "accuracy" and step["passed"]:
-            best = self.results[run.trained]
-            looks = [*step["along"], {"checkpoint": "best", **_only(best, "accuracy", "scores")}]
-        else:
-            looks = [{"checkpoint": "best", **step}] if step.get("scores") else []
-        for look in looks:
-            for score in look["scores"]:
-                draw = run.planted
-                yield AttrPoint(
-                    experiment=run.experiment,
-                    run=run.trained.step,
-                    pair="/".join(draw.pair),
-                    confusable=draw.confusable,
-                    manipulation=draw.mark.plugin_name(),
-                    settings=parameters(draw.mark),
-                    group=draw.group + 1,
-                    level=draw.level + 1,
-                    r=draw.r,
-                    seed=step["seed"],
-                    checkpoint=look["checkpoint"],
-                    accuracy=look["accuracy"],
-                    bound=step["bound"],
-                    luck=step["luck"],
-                    label=draw.pair[score["label"]],
-                    marked=score["label"] == 1,
-                    **_only(score, "method", "region", "attr", "n", "undefined"),
-                )
-
-    def write_points(self, folder: Path) -> Path:
-        """Every point as a row of a table."""
-        file = io.StringIO(newline="")
-        rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(AttrPoint._fields)
-        rows.writerows(self.points)
-        with written_whole(folder / POINTS) as out:
-            out.write(file.getvalue().encode())
-        return folder / POINTS
-
-    def of(self, experiment: str, **wanted: Any) -> list[AttrPoint]:
-        """The points that are such and defined."""
-        return [
-            p
-            for p in self.points
-            if p.experiment == experiment
-            and not np.isnan(p.attr)
-            and all(getattr(p, name) == value for name, value in wanted.items())
-        ]
-
-    def lines(self, experiment: str, method: str, manipulation: str) -> list[Line]:
-        """One per group, or run, and class."""
-        found: dict[str, list[AttrPoint]] = defaultdict(list)
-        for p in self.of(experiment, method=method, manipulation=manipulation):
-            found[p.line].append(p)
-        x = X[experiment]
-        return [
-            Line(
-                own[0].unit,
-                own[0].marked,
-                own[0].confusable,
-                tuple(sorted((x(p), p.attr) for p in own)),
-            )
-            for own in found.values()
-        ]
-
-    @cached_property
-    def methods(self) -> list[str]:
-        return list(dict.fromkeys(p.method for p in self.points))
-
-    @property
-    def judged(self) -> list[str]:
-        """The methods that the paper speaks of."""
-        return [m for m in self.methods if m != CHANCE]
-
-    @cached_property
-    def manipulations(self) -> list[str]:
-        met = {run.draw.mark.plugin_name() for run in self.results if run.draw is not None}
-        return [name for name in NAMES if name in met]
-
-    def _runs(self, experiment: str = "") -> dict[PictureRun, StepResult]:
-        """The networks of an experiment, or all."""
-        return {
-            run: step
-            for run, step in self.results.items()
-            if run.draw is not None
-            and run == run.trained
-            and run.experiment == (experiment or run.experiment)
-        }
 
     # ---- all --------------------------------------------------------------------------------
 
     def findings(self, recipe: Recipe, setup: Setup, parts: Splits) -> Findings:
-        trained = self._runs()
+        trained = self.networks()
         passed = sum(bool(s["passed"]) for s in trained.values())
         counts = "/".join(f"{len(p):,}" for p in (parts.train, parts.validation, parts.test))
         lead = (
@@ -233,7 +127,7 @@ class PlantedImagesReader:
             yield self.declared.table(
                 "confusion", _confusion(species), accuracy=species["accuracy"]
             )
-        yield self.declared.table("runs", dict(_run_row(*one) for one in self._runs().items()))
+        yield self.declared.table("runs", dict(_run_row(*one) for one in self.networks().items()))
 
     def _of_experiment(self, name: str) -> dict[str, str]:
         """What the declarations say of an experiment."""
@@ -324,17 +218,17 @@ class PlantedImagesReader:
         species = self.results.get(PictureRun("species"))
         if species is not None:
             yield self.declared.claim("confused", [_confused(species, self.pairs)])
-        if self._runs("region"):
+        if self.networks("region"):
             yield from self._region_claims()
         for experiment in ("accuracy", "visibility"):
             if self.of(experiment):
                 yield from self._trend_claims(experiment)
-        if self._runs("correlation"):
+        if self.networks("correlation"):
             yield from self._correlation_claims()
 
     def _passing(self, experiment: str, **claimed: Any) -> Comparison:
         """How many networks are accurate enough."""
-        passed = [bool(step["passed"]) for step in self._runs(experiment).values()]
+        passed = [bool(step["passed"]) for step in self.networks(experiment).values()]
         low, high = wilson(sum(passed), len(passed))
         return Comparison(
             name="runs above 95 %",
@@ -531,10 +425,6 @@ class PlantedImagesReader:
 
 
 # ---- figures of a few points ------------------------------------------------------------------
-
-
-def _only(values: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    return {name: values[name] for name in names}
 
 
 def _share(values: Sequence[float], **published: Any) -> Cell:

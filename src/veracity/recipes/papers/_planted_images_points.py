@@ -3,17 +3,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import csv
+import io
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...core.files import written_whole
+from ...experiments.experiment import StepResult
 from ...results.claims import Comparison
 from ...results.guarantees import shapley_range
 from ...results.statistics import defined_mean, percentiles, resampled_sums
+from ._planted_images_runs import NAMES, PictureRun, parameters
 
 ENOUGH = 3
 """Fewer runs say nothing about what recurs, and fewer points make no line."""
+
+CHANCE = "random_scores"
+POINTS = "points.csv"
 
 
 class AttrPoint(NamedTuple):
@@ -150,3 +162,108 @@ def trend(lines: Sequence[Line], name: str = "Spearman's ρ", **claimed: Any) ->
     known = [(line.unit, line.rho) for line in lines if not np.isnan(line.rho)]
     units, values = zip(*known, strict=True) if known else ((), ())
     return bootstrapped(name, values, units, percent=False, **claimed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlantedImagesPoints:
+    """All results as points: a mean of Attr% each."""
+
+    results: Mapping[PictureRun, StepResult]
+
+    @cached_property
+    def points(self) -> list[AttrPoint]:
+        """Every mean that was taken of a network that must use its mark."""
+        return [p for run, step in self.results.items() for p in self._points(run, step)]
+
+    def _points(self, run: PictureRun, step: StepResult) -> Iterator[AttrPoint]:
+        if run.experiment == "accuracy" and step["passed"]:
+            best = self.results[run.trained]
+            looks = [*step["along"], {"checkpoint": "best", **_only(best, "accuracy", "scores")}]
+        else:
+            looks = [{"checkpoint": "best", **step}] if step.get("scores") else []
+        for look in looks:
+            for score in look["scores"]:
+                draw = run.planted
+                yield AttrPoint(
+                    experiment=run.experiment,
+                    run=run.trained.step,
+                    pair="/".join(draw.pair),
+                    confusable=draw.confusable,
+                    manipulation=draw.mark.plugin_name(),
+                    settings=parameters(draw.mark),
+                    group=draw.group + 1,
+                    level=draw.level + 1,
+                    r=draw.r,
+                    seed=step["seed"],
+                    checkpoint=look["checkpoint"],
+                    accuracy=look["accuracy"],
+                    bound=step["bound"],
+                    luck=step["luck"],
+                    label=draw.pair[score["label"]],
+                    marked=score["label"] == 1,
+                    **_only(score, "method", "region", "attr", "n", "undefined"),
+                )
+
+    def write_points(self, folder: Path) -> Path:
+        """Every point as a row of a table."""
+        file = io.StringIO(newline="")
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(AttrPoint._fields)
+        rows.writerows(self.points)
+        with written_whole(folder / POINTS) as out:
+            out.write(file.getvalue().encode())
+        return folder / POINTS
+
+    def of(self, experiment: str, **wanted: Any) -> list[AttrPoint]:
+        """The points that are such and defined."""
+        return [
+            p
+            for p in self.points
+            if p.experiment == experiment
+            and not np.isnan(p.attr)
+            and all(getattr(p, name) == value for name, value in wanted.items())
+        ]
+
+    def lines(self, experiment: str, method: str, manipulation: str) -> list[Line]:
+        """One per group, or run, and class."""
+        found: dict[str, list[AttrPoint]] = defaultdict(list)
+        for p in self.of(experiment, method=method, manipulation=manipulation):
+            found[p.line].append(p)
+        x = X[experiment]
+        return [
+            Line(
+                own[0].unit,
+                own[0].marked,
+                own[0].confusable,
+                tuple(sorted((x(p), p.attr) for p in own)),
+            )
+            for own in found.values()
+        ]
+
+    @cached_property
+    def methods(self) -> list[str]:
+        return list(dict.fromkeys(p.method for p in self.points))
+
+    @property
+    def judged(self) -> list[str]:
+        """The methods that the paper speaks of."""
+        return [m for m in self.methods if m != CHANCE]
+
+    @cached_property
+    def manipulations(self) -> list[str]:
+        met = {run.draw.mark.plugin_name() for run in self.results if run.draw is not None}
+        return [name for name in NAMES if name in met]
+
+    def networks(self, experiment: str = "") -> dict[PictureRun, StepResult]:
+        """The networks of an experiment, or all."""
+        return {
+            run: step
+            for run, step in self.results.items()
+            if run.draw is not None
+            and run == run.trained
+            and run.experiment == (experiment or run.experiment)
+        }
+
+
+def _only(values: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {name: values[name] for name in names}

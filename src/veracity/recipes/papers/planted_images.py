@@ -104,7 +104,9 @@ class PlantedImages(Recipe):
     def findings(
         self, experiment: PlantedImagesExperiment, results: Mapping[PictureRun, StepResult]
     ) -> Findings:
-        reader = PlantedImagesReader(self.declarations(), results, tuple(experiment.pairs))
+        reader = PlantedImagesReader(
+            results=results, declared=self.declarations(), pairs=tuple(experiment.pairs)
+        )
         reader.write_points(experiment.folder)
         return reader.findings(self, experiment.setup, experiment.parts)
 
