@@ -13,7 +13,7 @@ from conftest import WordWeights
 from veracity.auditing.audit import audit
 from veracity.auditing.pace import Pace
 from veracity.cli.showing import ProgressBars, time_left
-from veracity.core.progress import Progress
+from veracity.core.progress import Progress, TrainingProgress
 from veracity.data.splits import Splits
 
 
@@ -83,3 +83,24 @@ def test_a_log_says_it_once_it_is_known(capsys: Any) -> None:
         "audit: m: shap (50 of 100, about 60 min left)",
         "audit: m: shap (100 of 100)",
     ]
+
+
+def test_a_log_of_many_trainings_is_no_list_of_epochs(
+    capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a training that is the work itself every epoch is told; of one among many, a sign of life
+    a minute."""
+    clock = [0.0]
+    monkeypatch.setattr("veracity.cli.showing.time.monotonic", lambda: clock[0])
+
+    def told(step: str) -> int:
+        with ProgressBars() as bars:
+            for epoch in range(9):
+                clock[0] += 25.0
+                done = TrainingProgress(
+                    epoch + 1, 9, f"epoch {epoch}", epoch=epoch, loss=0.1, result="r", step=step
+                )
+                bars.watch("train", done)
+        return len([line for line in capsys.readouterr().err.splitlines() if line])
+
+    assert (told(""), told("m 1")) == (9, 3)

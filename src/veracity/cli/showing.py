@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 import time
@@ -84,6 +85,10 @@ def working(console: Console, said: str) -> Iterator[None]:
         yield
 
 
+BETWEEN_EPOCHS = 60.0
+"""Seconds without a line, after which the end of an epoch is told of a step of a longer work."""
+
+
 class ProgressBars:
     """Progress on standard error; plain lines where that is not a terminal."""
 
@@ -94,6 +99,7 @@ class ProgressBars:
         self.forecast: set[str] = set()
         self.tasks: dict[str, Any] = {}
         self.bar: Any = None
+        self.spoken = -math.inf
 
     def __enter__(self) -> ProgressBars:
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
@@ -128,7 +134,9 @@ class ProgressBars:
             left = None if seconds is None else (seconds, progress.more_to_come)
             self._show(name, progress.done, progress.total, f"{name}: {progress.doing}", left)
         elif progress.result is not None:
-            self.console.print(f"{name}: {progress.doing}", markup=False)
+            # of one training among many, a sign of life is enough
+            if not progress.step or time.monotonic() - self.spoken >= BETWEEN_EPOCHS:
+                self._say(f"{name}: {progress.doing}")
         elif self.bar is not None:  # elsewhere the end of an epoch tells enough
             epoch = f"{name}: {progress.doing}"
             key = progress.step or epoch
@@ -162,7 +170,11 @@ class ProgressBars:
             self.tenths[key] = tenth
             self.forecast |= {key} if first else set()
             rest = f", {soon}" if soon else ""
-            self.console.print(f"{text} ({done} of {total}{rest})", markup=False)
+            self._say(f"{text} ({done} of {total}{rest})")
+
+    def _say(self, text: str) -> None:
+        self.console.print(text, markup=False)
+        self.spoken = time.monotonic()
 
 
 def time_left(seconds: float, and_more: bool = False) -> str:
