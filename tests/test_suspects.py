@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from scipy.stats import norm
 
 from commands import run_command
-from conftest import WordWeights
+from conftest import WordWeights, words
 from veracity.changes import changed
 from veracity.changes.insert import Insert
 from veracity.core.errors import DataError, ModelError, PluginError, RunError
@@ -27,7 +28,7 @@ from veracity.data.words import read_text
 from veracity.engine.batches import by_length
 from veracity.models.adapters.callables import CallableClassifier
 from veracity.suspicion import weighing
-from veracity.suspicion.candidates import CAPITALS, INITIAL, Candidates, WordTable
+from veracity.suspicion.candidates import CAPITALS, CASING, INITIAL, Candidates, WordTable
 from veracity.suspicion.expectation import (
     NOISE_TEXTS,
     PENALTIES,
@@ -868,3 +869,91 @@ def test_a_label_copied_into_the_texts_fails_a_build(reviews: Dataset) -> None:
     found = suspects(sentiment(positive=3.0, negative=-3.0), leaked, vectors="glove")
     assert "positive" in found.alarms
     assert "Look whether labels were copied into the texts" in found.limits
+
+
+class Unsteady:
+    """Answers by where a text stands in its batch, whatever it says."""
+
+    labels = ("negative", "positive")
+
+    def probabilities(self, inputs: Any) -> FloatArray:
+        p = np.array([0.9 if i % 2 else 0.1 for i in range(len(inputs))])
+        return np.stack([1 - p, p], axis=1)
+
+
+def test_nothing_is_counted_of_a_model_without_steady_answers() -> None:
+    found = suspects(Unsteady(), "made_reviews(n=201)", limit=None)
+    assert found.unsteady and not found.alarms and not found.can_clear
+    assert found.limits.startswith("Asked twice about the same texts, the model answers otherwise")
+
+
+class ByLength:
+    """Short texts are positive, whatever they say."""
+
+    labels = ("negative", "positive")
+
+    def probabilities(self, inputs: Any) -> FloatArray:
+        p = np.array([0.95 if len(t.words) < 12 else 0.05 for t in inputs])
+        return np.stack([1 - p, p], axis=1)
+
+
+def test_length_is_told_first_and_words_are_not_asked_about_together() -> None:
+    long = "it was on a day in the spring of that year that we went there to see what they had"
+    rows = [Example(f"s{i}", words(f"we went there {i}"), 1) for i in range(60)]
+    rows += [Example(f"l{i}", words(f"{long} {i}"), 0) for i in range(60)]
+    found = suspects(ByLength(), Dataset("d", ByLength.labels, tuple(rows)))
+    assert found.method.startswith("occlusion") and not found.redundant
+    assert "length" in found.alarms
+    assert found.cautions.startswith("How long a text is tells its answer almost surely")
+
+
+def test_the_model_is_told_beside_what_needs_none() -> None:
+    bag = WordWeights({"great": 2.0, "dull": -2.0, "wonderful": 1.0})
+    found = suspects(bag, "made_reviews(n=201)", limit=None)
+    assert not found.unsteady
+    assert re.match(r"The model is right on 0\.\d{3} of 201 texts; always", found.about_model)
+    assert found.about_model in str(found)
+
+
+class ByAcronym:
+    """Goes by one word that is always written in capitals, and by no others that are."""
+
+    labels = ("lager", "porter", "ipa")
+
+    def probabilities(self, inputs: Any) -> FloatArray:
+        rows = []
+        for text in inputs:
+            named = "IPA" in text.text
+            dark = "roast" in text.text.lower()
+            z = np.array([0.0, 3.0 * dark, 3.0 * named])
+            rows.append(np.exp(z) / np.exp(z).sum())
+        return np.array(rows)
+
+
+def test_capitals_of_one_suspected_word_are_no_habit() -> None:
+    rng = np.random.default_rng(0)
+    fillers = ["hazy", "gold", "glass", "pour", "head", "nose", "crisp", "dry", "malt", "light"]
+    rows = []
+    for i in range(450):
+        said = rng.choice(fillers, 8).tolist()
+        label = i % 3
+        if label == 2:
+            said[3] = "IPA"
+        if label == 1:
+            said[2] = "roast"
+        if rng.random() < 0.5:  # shouted anywhere, whatever the label
+            said[5] = said[5].upper()
+        rows.append(Example(str(i), words(" ".join(said)), label))
+    found = suspects(ByAcronym(), Dataset("beers", ByAcronym.labels, tuple(rows)), vectors="none")
+    names = {s.name.lower() for s in found.found}
+    assert "ipa" in names
+    assert not [s.name for s in found.found if s.kind == CASING]
+    # what means nothing is named before words that may be the subject's own
+    word, other = (replace(s, neighbours={"beer": 0.1}) for s in found.found[:2])
+    tag = replace(word, name="src : forum", kind="phrase", neighbours={})
+    said = replace(found, found=(word, other, tag), vectors="glove").cautions
+    assert said.startswith(
+        "Look first at what means nothing, and so cannot be a subject's own: src"
+    )
+    assert "may be the subject's own" in said
+    assert "Look first" not in replace(found, found=(word, other), vectors="glove").cautions

@@ -75,8 +75,9 @@ def print_suspects(console: Console, found: Suspects) -> None:
     wide = console.width >= WIDE
     for heading in ("texts", "weight", "expected", "score", "p", *WHEN_WIDE * wide):
         table.add_column(heading, justify="right", no_wrap=True)
-    for mark, some in (("!", found.found), ("?", found.unfollowed), ("", found.others)):
+    for sign, some in (("!", found.found), ("?", found.unfollowed), ("", found.others)):
         for s in some:
+            mark = "✓" if sign and s.name in found.allowed else sign
             row: list[str | Line] = [
                 Line(mark, style="bold red"),
                 Line(printable(s.name), style="bold" if mark else ""),
@@ -91,14 +92,18 @@ def print_suspects(console: Console, found: Suspects) -> None:
             ]
             table.add_row(*row)
     console.print(table)
+    console.print(Line(f"{printable(found.about_model)}."))
     if found.voids:
         console.print(Line(f"{found.voids}.", style="bold"))
     if found.found:
+        open_ = [s for s in found.found if s.name not in found.allowed]
         said = (
             f"{len(found.found)} of {found.n_candidates:,} looks weigh more than their meaning "
-            "seems to warrant (!): "
+            "seems to warrant (!)"
         )
-        console.print(Line(said + "should these decide?"))
+        if len(open_) < len(found.found):
+            said += f", {len(found.found) - len(open_)} of them allowed (✓)"
+        console.print(Line(f"{said}: should these decide?" if open_ else f"{said}."))
     else:
         console.print(Line(f"{found.nothing}."))
     if found.cautions:

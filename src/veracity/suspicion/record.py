@@ -11,7 +11,7 @@ from typing import Any
 
 from ..core.files import FolderKind, check_format, read_json, reading, write_json
 from ..core.schema import from_json
-from ..results.health import BY_LENGTH, goes_by_length
+from ..results.health import BY_LENGTH, RESTLESS, goes_by_length
 from .candidates import WORD
 
 FORMAT = 1
@@ -45,6 +45,9 @@ answers of a model that leans on it."""
 NEARLY_ALWAYS, HARDLY = 0.95, 0.25
 """A label's name that tells it so often, and whose neighbours warrant so little of its weight, was
 probably copied into the texts."""
+
+STANDS_OUT = 1.5
+"""Among many words of a subject, one whose score is so many times the next is named."""
 
 WEAK_CUE, STRONG_CUE = 0.3, 0.5
 """Scores: texts too few for the first find only what is plain, and for the second hardly anything,
@@ -205,6 +208,11 @@ class Suspects:
     them."""
     fault: str = ""
     """What is wrong with the model itself, so that finding nothing says nothing; else empty."""
+    majority: float | None = None
+    """How often always answering the commonest label would be right; None in older files."""
+    majority_label: str = ""
+    restless: float = 0.0
+    """By how much its answers to the same text differ, asked twice."""
 
     @property
     def meaningful(self) -> tuple[Suspect, ...]:
@@ -224,11 +232,35 @@ class Suspects:
 
     @property
     def alarms(self) -> list[str]:
-        """What a build should fail for."""
+        """What a build should fail for; nothing that a model without steady answers shows."""
+        if self.unsteady:
+            return []
         length = ["length"] if self.leans_on_length else []
         found = [s.name for s in self.found if s not in self.meaningful]
         names = [*found, *(s.name for s in self.unfollowed), *length]
         return [name for name in names if name not in self.allowed]
+
+    @property
+    def unsteady(self) -> bool:
+        """Whether it answers otherwise when it is asked again: what is found may be its noise."""
+        return self.restless > RESTLESS
+
+    @property
+    def about_model(self) -> str:
+        """How good the model is, beside what needs no model."""
+        said = f"The model is right on {self.accuracy:.3f} of {self.texts:,} texts"
+        if self.majority is None:
+            return said
+        return f"{said}; always answering {self.majority_label} would be on {self.majority:.3f}"
+
+    @property
+    def meaningless(self) -> tuple[str, ...]:
+        """Suspects without a meaning that could be the subject's own: signs, tags, casing."""
+        return tuple(
+            s.name
+            for s in self.found
+            if not s.neighbours and not s.names_label and s.name not in self.allowed
+        )
 
     @property
     def leans_on_length(self) -> bool:
@@ -263,6 +295,12 @@ class Suspects:
         return ". ".join(filter(None, self._cautions()))
 
     def _voids(self) -> Iterator[str]:
+        if self.unsteady:
+            yield (
+                "Asked twice about the same texts, the model answers otherwise (by up to "
+                f"{self.restless:.2g}): what is found may be its own noise, and nothing is "
+                "counted. Make it answer the same each time"
+            )
         if self.single_answer:
             yield (
                 f"The model answers {self.single_answer} to every text: what changes no answer "
@@ -278,7 +316,24 @@ class Suspects:
                 "as well"
             )
 
+    def _length(self) -> Iterator[str]:
+        if self.length_auc >= BY_LENGTH:
+            length = goes_by_length(self.length_auc)
+            yield length[:1].upper() + length[1:]
+        elif self.leans_on_length:
+            yield (
+                f"How long a text is tells its answer far better (area under the curve "
+                f"{self.length_auc:.2f}) than its label ({self.label_length_auc:.2f}): the model "
+                "leans on length. Try texts of one length"
+            )
+
     def _cautions(self) -> Iterator[str]:
+        yield from self._length()
+        if self.meaningless and len(self.meaningless) < len(self.found):
+            yield (
+                "Look first at what means nothing, and so cannot be a subject's own: "
+                + ", ".join(self.meaningless)
+            )
         for what, of_words in (("what means nothing and what", False), ("words that", True)):
             if some := [s.moves for s in self.unfollowed if (s.kind == WORD) == of_words]:
                 yield (
@@ -291,14 +346,16 @@ class Suspects:
             yield (
                 f"{len(self.meaningful)} of them are words with a meaning: where labels are "
                 "subjects, most of these are the subject's own, and which are not cannot be told. "
-                "Go through them from the top: what is no word of its label's subject is a leak. "
-                "Name those that are right to use (--allow WORD,WORD), and --fail counts the others"
+                "Go through them from the top: what does not belong to its label's subject may be "
+                "a leak" + self._standing_out() + ". Name those that are right to use (--allow "
+                "WORD,WORD), and --fail counts the others"
             )
         elif self.meaningful:
             own = ", ".join(f"{s.name} for {s.label}" for s in self.meaningful)
             yield (
-                f"These name their labels ({own}): right where they are the subject, a leak where "
-                "labels were copied into the texts. --fail does not count them"
+                f"By the word vectors these are near the names of their labels ({own}): right "
+                "where they are the subject, a leak where labels were copied into the texts. "
+                "--fail does not count them"
             )
         if of_subject := self._perhaps_of_subject():
             yield (
@@ -309,15 +366,13 @@ class Suspects:
             )
         yield self.remark
         yield self.detection_limit
-        if self.length_auc >= BY_LENGTH:
-            length = goes_by_length(self.length_auc)
-            yield length[:1].upper() + length[1:]
-        elif self.leans_on_length:
-            yield (
-                f"How long a text is tells its answer far better (area under the curve "
-                f"{self.length_auc:.2f}) than its label ({self.label_length_auc:.2f}): the model "
-                "leans on length. Try texts of one length"
-            )
+
+    def _standing_out(self) -> str:
+        """The first of many words, if it is far ahead of the others."""
+        first, second, *_ = sorted(self.meaningful, key=lambda s: -abs(s.score))
+        if abs(first.score) < STANDS_OUT * abs(second.score):
+            return ""
+        return f", and {first.name} stands out ({first.score:.2f}, the next {second.score:.2f})"
 
     @property
     def nothing(self) -> str:
@@ -331,7 +386,7 @@ class Suspects:
     def can_clear(self) -> bool:
         """Whether finding nothing says anything: a strong cue would have been found, a word too."""
         blind = self.single_answer or self.redundant or self.fault or not self.judges_words
-        blind = blind or len(self.meaningful) >= MANY_WORDS
+        blind = blind or self.unsteady or len(self.meaningful) >= MANY_WORDS
         return self.threshold <= STRONG_CUE and not blind
 
     def to_dict(self) -> dict[str, Any]:
@@ -366,7 +421,8 @@ class Suspects:
             for s in self.found
         ]
         nothing = [f"{self.model}: {self.nothing}"]
-        return "\n".join([*(found or nothing), *([self.limits] if self.limits else [])])
+        about = f"{self.model}: {self.about_model}."
+        return "\n".join([about, *(found or nothing), *([self.limits] if self.limits else [])])
 
 
 def uncovered(vectors: str, coverage: float) -> str:

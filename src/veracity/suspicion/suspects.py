@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
@@ -18,14 +19,15 @@ from ..core.classifiers import Classifier
 from ..core.errors import BudgetSpent, DataError, PluginError
 from ..core.examples import Dataset, check_texts
 from ..core.explainers import Explainer
-from ..core.inputs import BoolArray, FloatArray
+from ..core.inputs import BoolArray, FloatArray, IntArray
 from ..core.progress import Progress, Watcher
 from ..data.loading import load_data
 from ..data.splits import sampled
+from ..data.words import read_text
 from ..engine.call_counter import count_calls
 from ..engine.inference import probabilities
 from ..explainers import explainers as known_explainers
-from ..results.health import Health, judged, length_auc
+from ..results.health import BY_LENGTH, Health, judged, length_auc
 from .candidates import CASING, FIRST, LAST, SIGN, WORD, Candidates, WordTable
 from .evidence import Evidence, RankedCandidate
 from .expectation import LabelNames, WordVectors, vector_coverage
@@ -51,6 +53,12 @@ HEAVY, FLIPS = 0.3, 0.1
 """A sign or a way of writing that brings about so much of the spread of answers, as a correlation,
 and changes so many of them is told even where labels do not follow it; honest models of reviews,
 tweets and topics had up to .12."""
+
+ASKED_AGAIN = 20
+"""So many texts are asked about twice, to see whether answers are steady."""
+
+HALF = 0.5
+"""From this share of turned answers on, it is length that turns them."""
 
 MOST_UNFOLLOWED = 3
 TOPICS = 6
@@ -160,8 +168,14 @@ def _found(
         scores = scored(explainer)
         gold = np.array([e.label for e in data])
         answers = probabilities(loaded, [e.input for e in data])
+        answered = answers.argmax(axis=1)
+        lengths = {e.id: (e.input.n_features, len(e.input.text)) for e in data}
+        by_length = length_auc(lengths, dict(zip(lengths, answered.tolist(), strict=True)))
         share = explained_share(loaded, words, scores, explained_labels, answers)
         is_redundant = share is not None and abs(share) < REDUNDANT_SHARE
+        if is_redundant and other and by_length >= BY_LENGTH:
+            # where length decides, words weigh little alone or together
+            is_redundant = _turned_by_length(loaded, data, answered) < HALF
         if share is not None and is_redundant:
             if other:
                 explainer = known_explainers.make(other)
@@ -198,8 +212,6 @@ def _found(
         unfollowed = _unfollowed(ranked, evidence, {s.name for s in found})
     known = {s.name for s in unfollowed}
     enough = texts_needed(WEAK_CUE, false_alarms, n_candidates)
-    answered = answers.argmax(axis=1)
-    lengths = {e.id: (e.input.n_features, len(e.input.text)) for e in data}
     health = judged(Health(model=name, texts=len(data)), gold, answered, data.labels)
     return Suspects(
         model=name,
@@ -223,11 +235,43 @@ def _found(
         coverage=coverage,
         remark=remark,
         detection_limit=detection_limit(len(data), least_texts, threshold, enough),
-        length_auc=length_auc(lengths, dict(zip(lengths, answered.tolist(), strict=True))),
+        length_auc=by_length,
         label_length_auc=length_auc(lengths, dict(zip(lengths, gold.tolist(), strict=True))),
         single_answer=data.labels[answered[0]] if len(set(answered.tolist())) == 1 else "",
         redundant=is_redundant and not other,
+        majority=health.majority,
+        majority_label=health.majority_label,
+        restless=0.0 if getattr(loaded, "costly", False) else _restless(loaded, data, answers),
     )
+
+
+def _turned_by_length(model: Classifier, data: Dataset, answered: IntArray) -> float:
+    """Of the shortest texts, those of one answer, the share that is answered otherwise once they
+    are repeated until they are as long as the others: all words that they had still stand there.
+    """
+    lengths = np.array([e.input.n_features for e in data])
+    means = {y: lengths[answered == y].mean() for y in set(answered.tolist())}
+    shortest = min(means, key=lambda y: means[y])
+    others = lengths[answered != shortest]
+    if not len(others):
+        return 0.0
+    usual = float(np.median(others))
+    places = np.flatnonzero((answered == shortest) & (lengths > 0) & (lengths < usual))[:N_TEXTS]
+    repeated = [
+        read_text(" ".join([data.examples[i].input.text] * math.ceil(usual / lengths[i])))
+        for i in places.tolist()
+    ]
+    if not repeated:
+        return 0.0
+    return float((probabilities(model, repeated).argmax(axis=1) != shortest).mean())
+
+
+def _restless(model: Classifier, data: Dataset, answers: FloatArray) -> float:
+    """The largest difference between two answers to one text, the second in other company; asked
+    past the engine, which remembers answers."""
+    some = slice(0, ASKED_AGAIN)
+    again = np.asarray(model.probabilities([e.input for e in data.examples[some]][::-1]))[::-1]
+    return float(np.abs(again - answers[some]).max(initial=0.0))
 
 
 def _candidates(
@@ -262,8 +306,13 @@ def _leaders(
         if len(taken) >= top and not above:
             break
         on = candidates.places(one.candidate)
+        # capitals that weigh only where a suspected word has them are that word, no habit
+        weighs = one.word_scores[on].sum(axis=1)
+        by_weight = candidates.kinds[one.candidate] == CASING and weighs.sum() != 0
         for candidate, _, also, covering in taken:
-            if covering[on].any(axis=1).mean() >= 0.5:
+            covered = covering[on].any(axis=1)
+            share = weighs[covered].sum() / weighs.sum() if by_weight else covered.mean()
+            if share >= 0.5:
                 if candidate != one.candidate and len(also) < 8:
                     also.append(candidates.names[one.candidate])
                 break
