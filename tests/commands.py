@@ -22,7 +22,15 @@ from veracity.core.plugins import KINDS, PLUGIN_FOLDERS, plugin_path
 IMPORTED = (
     "torch",
     "scipy.optimize",
+    "scipy.sparse.linalg",
+    "scipy.stats",
     "pandas",  # by pyarrow
+    "PIL.Image",
+    "joblib",
+    "sklearn.pipeline",
+    "transformers.models.auto.modeling_auto",
+    "transformers.models.auto.tokenization_auto",
+    "transformers.models.bert.modeling_bert",
     "veracity.auditing.audit",
     "veracity.cli.main",
     "veracity.experiments.dryrun",
