@@ -483,7 +483,7 @@ def test_the_demo_runs_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(demo, "load_data", some)
 
     def done() -> Any:
-        said = run_command("demo", "--out", "d", "--sentences", "6", "--json", cwd=tmp_path)
+        said = run_command("demo", "--out", "d", "--sentences", "4", "--json", cwd=tmp_path)
         assert said.returncode == 0, said.stderr
         return json.loads(said.stdout)
 
@@ -504,7 +504,7 @@ def test_a_recipe_is_added_as_the_chapter_says(tmp_path: Path) -> None:
     (folder / "planted_word.py").write_text(code, "utf-8")
     (folder / "planted_word.toml").write_text(declared, "utf-8")
     variable, line = command.strip().split(maxsplit=1)
-    said = run(veracity(line), tmp_path, **dict([variable.split("=")]))
+    said = do([line], tmp_path, **dict([variable.split("=")]))
     assert "confirmed: A model learns a word that tells the label." in said
     found = Findings.read(tmp_path / "toy")
     assert [claim.verdict for claim in found.claims] == ["confirmed", "confirmed"]
