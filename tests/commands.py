@@ -7,30 +7,41 @@ from __future__ import annotations
 import functools
 import importlib
 import os
+import pkgutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
+import veracity
 from torture.commands import as_command
+from veracity.core.errors import VeracityError
 from veracity.core.plugins import KINDS, PLUGIN_FOLDERS, plugin_path
 
 IMPORTED = (
     "torch",
     "scipy.optimize",
+    "scipy.sparse.linalg",
+    "scipy.stats",
     "pandas",  # by pyarrow
-    "veracity.auditing.audit",
-    "veracity.cli.main",
-    "veracity.experiments.dryrun",
-    "veracity.models.training",
-    "veracity.reports.html",
-    "veracity.suspicion.suspects",
+    "pyarrow.dataset",
+    "pyarrow.parquet",
+    "pydantic.type_adapter",  # this and the next by typer, if they are there
+    "pydantic.types",
+    "PIL.Image",
+    "joblib",
+    "sklearn.pipeline",
+    "transformers.models.auto.modeling_auto",
+    "transformers.models.auto.tokenization_auto",
+    "transformers.models.bert.modeling_bert",
 )
-"""What takes long to import and is needed by many commands: done here once for all of them."""
+"""What takes long to import and is needed by many commands: done here once for all of them, as are
+all modules of ours."""
 
 PLUGINS = {
     "changes": "changes",
@@ -69,9 +80,16 @@ def run_command(
 @functools.cache
 def _import() -> None:
     for name in IMPORTED:
-        importlib.import_module(name)
+        with suppress(ImportError):
+            importlib.import_module(name)
+    for module in pkgutil.walk_packages(veracity.__path__, "veracity."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    from veracity.data.words import read_text
     from veracity.reports.pages import environment
 
+    with suppress(VeracityError):
+        read_text("好电影")  # the dictionary of Chinese words takes a second to read
     templates = environment()
     templates.filters |= {"reason": str, "sure": str}  # those of the page itself
     for name in ("page.html", "parts.html", "pictures.html", "report.html"):

@@ -22,6 +22,8 @@ from veracity.data.words import read_text
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # threads of OpenMP do not survive a fork
+# peers that tests compare with would compile for seconds what runs for milliseconds
+os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
 
 # on a busy machine the first call of a network takes longer than is allowed by default
 settings.register_profile("suite", deadline=None)

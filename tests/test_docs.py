@@ -86,7 +86,9 @@ def test_the_readme_is_a_page() -> None:
     assert picture.read_bytes().startswith(b"\x89PNG") and picture.stat().st_size < 200_000
 
 
-def test_readme_commands_and_python_run(tmp_path: Path) -> None:
+def test_readme_commands_and_python_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     making, asking, trying, pictures = blocks("README.md", "sh")
     assert making.splitlines()[0].startswith("make demo")
     for line in asking.strip().splitlines():
@@ -100,8 +102,8 @@ def test_readme_commands_and_python_run(tmp_path: Path) -> None:
     assert (tmp_path / "runs/readme/pictures/report.html").exists()
     (code,) = blocks("README.md", "python")
     assert len([line for line in code.splitlines() if line]) <= 12
-    said = run([sys.executable, "-c", code], tmp_path)
-    assert "To show the words that the decision hangs on" in said
+    snippet("README.md", tmp_path, monkeypatch)
+    assert "To show the words that the decision hangs on" in capsys.readouterr().out
     assert (tmp_path / "runs/readme/python/report.html").exists()
 
 
@@ -132,7 +134,8 @@ def test_the_first_audit_is_made_as_the_chapter_says(
 
 def test_the_dry_run_is_made_as_the_chapter_says(tmp_path: Path) -> None:
     line, again = lines("docs/tutorial/dry-run.md")
-    said = run(veracity(line), tmp_path)
+    # to work in several processes is shown by the pictures' dry run below
+    said = do([f"{line} --workers 1"], tmp_path)
     assert "would have shown you" in said
     assert "Not scored" not in said
     (tmp_path / "runs/dryrun/report.html").unlink()
@@ -412,20 +415,19 @@ def test_a_new_method_and_a_new_metric_are_one_file_each(
     listing, auditing = lines("docs/how-to/add-a-method.md")
     (measuring,) = lines("docs/how-to/add-a-metric.md")
     # wide enough that no description is broken by the column beside it
-    found = run(veracity(listing), tmp_path, VERACITY_PLUGINS=str(plugins), COLUMNS="120")
+    found = do([listing], tmp_path, VERACITY_PLUGINS=str(plugins), COLUMNS="120")
     assert "first_words" in found
     assert "fading from the first word" in re.sub(r"\s+", " ", found)
     line = auditing.replace("MODEL", "model").replace("DATA", "data.jsonl")
     metrics = measuring[measuring.index("--metrics") :]
-    command = [*veracity(f"{line} {metrics}"), "--json", "--workers", "2"]
-    told = json.loads(run(command, tmp_path, VERACITY_PLUGINS=str(plugins)))
+    command = f"{line} {metrics} --json --workers 2"
+    told = json.loads(do([command], tmp_path, VERACITY_PLUGINS=str(plugins)))
     methods = {e["method"] for e in told["standings"][0]["entries"]}
     assert methods == {"first_words", "first_words(fade=0.5)", "occlusion", "random_scores"}
     assert {s["metric"] for s in told["standings"]} == {"keystone", "keystone(top=3)"}
     assert any("name the words that the answer hangs on" in v["sentence"] for v in told["verdicts"])
     # nothing was added to the package, and without the folder nobody knows the method
-    plain = subprocess.run([*veracity(listing)], cwd=tmp_path, capture_output=True, text=True)
-    assert "first_words" not in plain.stdout
+    assert "first_words" not in do([listing], tmp_path)
 
 
 def test_a_new_change_is_one_file(plugins: Path, tmp_path: Path) -> None:
@@ -481,7 +483,7 @@ def test_the_demo_runs_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(demo, "load_data", some)
 
     def done() -> Any:
-        said = run_command("demo", "--out", "d", "--sentences", "6", "--json", cwd=tmp_path)
+        said = run_command("demo", "--out", "d", "--sentences", "4", "--json", cwd=tmp_path)
         assert said.returncode == 0, said.stderr
         return json.loads(said.stdout)
 
@@ -502,7 +504,7 @@ def test_a_recipe_is_added_as_the_chapter_says(tmp_path: Path) -> None:
     (folder / "planted_word.py").write_text(code, "utf-8")
     (folder / "planted_word.toml").write_text(declared, "utf-8")
     variable, line = command.strip().split(maxsplit=1)
-    said = run(veracity(line), tmp_path, **dict([variable.split("=")]))
+    said = do([line], tmp_path, **dict([variable.split("=")]))
     assert "confirmed: A model learns a word that tells the label." in said
     found = Findings.read(tmp_path / "toy")
     assert [claim.verdict for claim in found.claims] == ["confirmed", "confirmed"]
@@ -510,5 +512,5 @@ def test_a_recipe_is_added_as_the_chapter_says(tmp_path: Path) -> None:
     assert isinstance(occlusion, Cell) and occlusion.published == 0.97 and occlusion.n == 3
     steps = list((tmp_path / "toy" / "steps").rglob("found.json"))
     written = {path: path.stat().st_mtime_ns for path in steps}
-    run(veracity(line), tmp_path, **dict([variable.split("=")]))
+    do([line], tmp_path, **dict([variable.split("=")]))
     assert len(steps) == 3 and {p: p.stat().st_mtime_ns for p in steps} == written

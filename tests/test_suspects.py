@@ -332,15 +332,15 @@ def test_the_same_seed_gives_the_same_suspects_at_any_batch_size(
     reviews: Dataset, cnn: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = planted(reviews)
-    one = suspects(cnn, data, top=3, limit=300)
-    assert suspects(cnn, data, top=3, limit=300) == one
+    one = suspects(cnn, data, top=3, limit=150)
+    assert suspects(cnn, data, top=3, limit=150) == one
     monkeypatch.setattr(weighing, "by_length", lambda lengths: by_length(lengths, budget=40))
-    small = suspects(cnn, data, top=3, limit=300)
+    small = suspects(cnn, data, top=3, limit=150)
     assert [s.name for s in small.others] == [s.name for s in one.others]
     for a, b in zip(small.others, one.others, strict=True):
         assert a.weight == pytest.approx(b.weight, abs=1e-5)
         assert a.put_in.mean == pytest.approx(b.put_in.mean, abs=1e-5)
-    other = suspects(cnn, data, top=3, limit=300, seed=1)
+    other = suspects(cnn, data, top=3, limit=150, seed=1)
     assert other.others[0].put_in != one.others[0].put_in
 
 

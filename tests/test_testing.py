@@ -56,7 +56,7 @@ class Lengths(Explainer):
         if self.fault == "company":
             scores = [s + len(inputs) for s in scores]
         if self.fault == "order":
-            scores = [s + (i if len(inputs) == 3 else 0) for i, s in enumerate(scores)]
+            scores = [s + (i if 1 < len(inputs) < 6 else 0) for i, s in enumerate(scores)]
         if self.fault == "draws":
             scores = [s + rng.random() for s, rng in zip(scores, rngs, strict=True)]
         if self.fault == "no number":

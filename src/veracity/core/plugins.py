@@ -213,7 +213,7 @@ class Registry(Generic[T]):
         check_settings(cls, values)
         try:
             with blamed(name, _file_of(cls), passed=ValueError):
-                hints = typing.get_type_hints(cls)
+                hints = _hints(cls)
                 return cls(**{k: _as_hinted(v, hints[k]) for k, v in values.items()})
         except ValueError as error:
             raise PluginError(f"{spec}: {error}") from None
@@ -272,7 +272,7 @@ COMMON_SETTINGS = {
 
 def settings_of(cls: type[Plugin]) -> list[Setting]:
     """The settings of a plug-in's class, each with the line that stands under it in the source."""
-    hints = typing.get_type_hints(cls)
+    hints = _hints(cls)
     lines: dict[str, str] = {}
     for base in reversed(cls.__mro__):
         lines |= _field_docstrings(base)
@@ -319,10 +319,18 @@ def _largest(cls: type, setting: str) -> int:
     return most
 
 
+_read_once = functools.cache(typing.get_type_hints)
+
+
+def _hints(cls: type) -> dict[str, Any]:
+    """The types of a class's settings: plug-ins are made often, and to read these takes longest."""
+    return _read_once(cls)
+
+
 def check_settings(cls: type, values: dict[str, Any]) -> None:
     """Settings of the right names and kinds, or a sentence that says which is wrong."""
     known = {f.name for f in _settable(cls)}
-    hints = typing.get_type_hints(cls)
+    hints = _hints(cls)
     name = cls.plugin_name() if issubclass(cls, Plugin) else cls.__name__
     for key, value in values.items():
         if key not in known:

@@ -19,6 +19,7 @@ from .propagation import (
     POWERS,
     Function,
     Propagation,
+    answered,
     flat,
     followed,
     grafted,
@@ -37,7 +38,8 @@ class Differences(Propagation):
     """Multipliers that share the difference from a reference among the inputs (definitions 3.7).
 
     The reference is run first and every answered call is remembered; the text then meets the same
-    calls in the same order. So nothing need be known of how a model arranges its rows.
+    calls in the same order. So nothing need be known of how a model arranges its rows. Nobody
+    follows the reference back, so that it needs no multipliers.
     """
 
     rules: ClassVar[dict[str, str]] = {
@@ -82,6 +84,8 @@ class Differences(Propagation):
         if any(is_signal(r) for r in rest) or not is_signal(x):
             return value
         (before,) = self.at_reference(func.__name__, x)
+        if self.place is None:
+            return value
         here = x.detach()
         # where both are infinite, as hidden scores are, there is no difference
         step = torch.where(here == before, torch.zeros_like(here), here - before)
@@ -98,6 +102,8 @@ class Differences(Propagation):
             return value
         each = flat(factors)
         before = self.at_reference(func.__name__, *(each[i] for i in places))
+        if self.place is None:
+            return value
         means = [(each[i].detach() + b) / 2 for i, b in zip(places, before, strict=True)]
         middle = replaced(factors, dict(zip(places, means, strict=True)))
         paths = [func(*replaced(middle, {i: each[i]}), **named) for i in places]
@@ -140,6 +146,8 @@ class Differences(Propagation):
         exponentials of a text and of its reference need not fit the same range."""
         value = func(x, dim, keepdim)
         (before,) = self.at_reference("logsumexp", x)
+        if self.place is None:
+            return value
         here = x.detach()
         now, then = func(here, dim, True), func(before, dim, True)
         step = torch.where(here == before, torch.zeros_like(here), here - before)
@@ -174,7 +182,8 @@ def contributions(
 
     def one_batch(embedded: Embedded, wanted: Sequence[int]) -> tuple[Tensor, list[Tensor]]:
         rules = Differences()
-        _, base = followed(model, embedded.with_values(without_features(embedded)), wanted, rules)
+        reference = embedded.with_values(without_features(embedded))
+        base = answered(model, reference, rules)[1].detach()
         rules.place = 0
         gradient, own = followed(model, embedded, wanted, rules)
         return gradient, [base, own]

@@ -458,17 +458,24 @@ def replaced(factors: Sequence[Any], new: dict[int, Tensor]) -> list[Any]:
 # ---- from texts to embeddings ------------------------------------------------------------------
 
 
-def followed(
-    model: Differentiable, embedded: Embedded, targets: Sequence[int], rules: Propagation
+def answered(
+    model: Differentiable, embedded: Embedded, rules: Propagation
 ) -> tuple[Tensor, Tensor]:
-    """What to multiply the embeddings by, and the logits (batch, labels)."""
+    """The embeddings that are followed, and the logits (batch, labels) that lead back to them."""
     values = embedded.values.detach()
     values = values.to(_precision(values), copy=True).requires_grad_(True)
     with torch.enable_grad():
         # a copy: what the model sees is no leaf, so that every leaf it uses is a weight
         seen = embedded.with_values(values.clone())
         with rules:
-            logits = model.logits(seen)
+            return values, model.logits(seen)
+
+
+def followed(
+    model: Differentiable, embedded: Embedded, targets: Sequence[int], rules: Propagation
+) -> tuple[Tensor, Tensor]:
+    """What to multiply the embeddings by, and the logits (batch, labels)."""
+    values, logits = answered(model, embedded, rules)
     output = chosen_output(logits, targets)
     if not output.requires_grad:
         raise ModelError(
