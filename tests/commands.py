@@ -5,6 +5,7 @@ ones, in test_cli.py."""
 from __future__ import annotations
 
 import functools
+import gc
 import importlib
 import os
 import pkgutil
@@ -94,6 +95,8 @@ def _import() -> None:
     templates.filters |= {"reason": str, "sure": str}  # those of the page itself
     for name in ("page.html", "parts.html", "pictures.html", "report.html"):
         templates.get_template(name)  # compiled once for all commands that write a page
+    gc.collect()
+    gc.freeze()  # nobody looks through all this for garbage
 
 
 def _run(

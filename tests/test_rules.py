@@ -414,31 +414,39 @@ def test_the_clause_that_moves_the_answer() -> None:
     assert rows[False][0]["decides"] == 0 and rows[False][0]["kept"] == 0
 
 
-@pytest.mark.parametrize("turned", [False, True])
-def test_nothing_is_concluded_of_a_model_whose_labels_are_turned(
-    turned: bool, tmp_path: Path
+@pytest.mark.parametrize(
+    ("labels", "clause", "others", "concluded", "says"),
+    [
+        ("n,p", -1, True, True, "is right on 1.000 of 24 texts with a structure"),
+        ("p,n", -1, True, False, "Nothing is concluded of how by_clause.py:answer decides"),
+        ("n,p", 0, True, True, "is right on 0.000 of 24 texts with a structure"),
+        ("n,p", 0, False, True, "it may go by the other clause, or its labels may be turned"),
+    ],
+)
+def test_a_model_is_judged_by_texts_without_a_structure(
+    labels: str, clause: int, others: bool, concluded: bool, says: str, tmp_path: Path
 ) -> None:
-    """A model that is wrong in nearly every sentence would be told to follow no clause."""
-    texts = [*(("the cast was dull but good", 1), ("the cast was good but dull", 0)) * 12]
+    """One that goes by the other clause is wrong in every sentence that has two, and so is one
+    whose labels are turned: only the second is not to be explained."""
+    texts = [("the cast was dull but good", 1), ("the cast was good but dull", 0)] * 12
+    texts += [("a good film", 1), ("a dull film", 0)] * 15 * others
     rows = "\n".join(f"{text} {i},{'np'[label]}" for i, (text, label) in enumerate(texts))
     (tmp_path / "own.csv").write_text(f"text,label\n{rows}\n", "utf-8")
     (tmp_path / "by_clause.py").write_text(
         "import numpy as np\n"
         "def answer(texts):\n"
-        "    z = [t.split(' but ')[-1].count('good') - t.split(' but ')[-1].count('dull')"
-        " for t in texts]\n"
-        "    p = 1 / (1 + np.exp(-3.0 * np.array(z)))\n"
+        f"    heard = [t.split(' but ')[{clause}] for t in texts]\n"
+        "    z = np.array([t.count('good') - t.count('dull') for t in heard])\n"
+        "    p = 1 / (1 + np.exp(-3.0 * z))\n"
         "    return np.stack([1 - p, p], axis=1)\n",
         "utf-8",
     )
-    labels = "p,n" if turned else "n,p"
     command = ("rules", "audit", "by_clause.py:answer", "own.csv", "--labels", labels)
     done = run_command(*command, "--methods", "occlusion", "--out", "run", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "run/rules.html").read_text("utf-8")
-    for said in (done.stdout, page):
-        assert ("Nothing is concluded of how" in said) == turned
-        assert ("labels seem to be in another order" in said) == turned
-        assert ("owes it significantly to the clause that ought to decide" in said) != turned
-        assert ("moves more for the one that ought to decide" in said) != turned
-        assert "It is right on" in said
+    for said in (" ".join(done.stdout.split()), page):
+        assert says in said
+        assert ("Nothing is concluded of how" in said) != concluded
+        assert ("owes it significantly to the clause that ought to decide" in said) == concluded
+        assert ("moves more for the one that ought to decide" in said) == concluded

@@ -116,28 +116,32 @@ def audit(
     """Say whether a model decides on the clause that ought to decide; resumes when given again."""
     from ..auditing.audit import audit as run_audit
     from ..auditing.audit import default_folder
+    from ..auditing.judging import model_health
     from ..changes import changed
     from ..changes.structure import Structure
     from ..core.plugins import check_settings, split_specs
     from ..explainers import explainers
-    from ..reports.rule_audit import judgements, print_outcomes, write_rule_audit
+    from ..reports.rule_audit import print_outcomes, write_rule_audit
     from ..results.rules import effects, metrics_of, outcomes
     from ..rules import rules_named
 
     rules_named(rules)
     check_settings(Structure, {"mode": mode})
     marking = Structure(rules=tuple(split_specs(rules)), mode=mode, alone=True)  # type: ignore[arg-type]
-    part = changed(file.part(data, split, None, seed), [marking], seed=seed)
+    whole = file.part(data, split, None, seed)
+    part = changed(whole, [marking], seed=seed)
     if not len(part):
         raise DataError(
             f"{data}: no text has a structure by {rules} (mode {mode}). See what was passed over: "
             "veracity rules find"
         )
+    known = {e.id for e in part}
+    others = whole.select([i for i, e in enumerate(whole) if e.id not in known])
     part = sampled(part, limit, seed=seed)
     names = short_names([model])
     folder = out or default_folder(part, names)
     models = service.models(names, file.labels, beside=folder)
-    (answering,) = models.values()
+    ((name, answering),) = models.items()
     able = [m for m in USUAL if explainers.make(m).missing(answering) is None]
     with ProgressBars() as progress:
         result = run_audit(
@@ -155,18 +159,20 @@ def audit(
             command=typed_command(),
             watch=progress.of("audit"),
         )
-        page = write_rule_audit(result.run)
+        judged = model_health(name, answering, others, seed=seed)
+        elsewhere = {} if judged is None else {name: judged}
+        page = write_rule_audit(result.run, elsewhere)
     run = result.run
     found = [one for metric in metrics_of(run) for one in outcomes(run, metric)]
     return Answer(
         json={
             "run": str(run.folder),
             "page": str(page),
-            "health": [one.to_dict() for one in judgements(run)],
+            "elsewhere": {model: one.to_dict() for model, one in elsewhere.items()},
             "outcomes": [asdict(one) for one in found],
             "effects": {m: {k: asdict(v) for k, v in e.items()} for m, e in effects(run).items()},
         },
-        show=lambda console: print_outcomes(console, run),
+        show=lambda console: print_outcomes(console, run, elsewhere),
         written=[("Page", page)],
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, compress
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
@@ -63,6 +63,10 @@ PAD_WORD = ""
 
 MASK_WORD = "\u2047"
 """A masked word. A double question mark: no vocabulary holds it, word patterns skip it."""
+
+
+MOST_GAPS = 10_000
+"""So much of what stands between words is remembered of a text."""
 
 
 class Input(Protocol):
@@ -232,22 +236,27 @@ class Text(Input):
         kept = np.asarray(shown).tolist()  # many times faster to look at than an array
         if all(kept):
             return self
-        words, delete, pad = self.words, how == Hiding.DELETE, how == Hiding.PAD
+        words, gaps, pad = self.words, self._known_gaps, how == Hiding.PAD
         hidden = PAD_WORD if pad else MASK_WORD
+        places = compress(range(len(kept)), kept) if how == Hiding.DELETE else range(len(kept))
         parts: list[str] = []
         spans: list[Span] = []
         position = 0
-        previous: int | None = None
-        for i, seen in enumerate(kept):
-            if delete and not seen:
-                continue
-            word = words[i] if seen else hidden
-            gap = "" if previous is None else self._gap(previous, i)
-            if pad and previous is not None and not (kept[previous] and seen):
-                gap = gap or " "  # nothing in a word's place must not join its neighbours
-            parts += (gap, word)
-            start = position + len(gap)
-            position = start + len(word)
+        previous = -1
+        for i in places:  # asked of every masking: the gaps are looked up, not made again
+            word = words[i] if kept[i] else hidden
+            if previous >= 0:
+                gap = gaps.get((previous, i))
+                if gap is None:
+                    gap = self._gap(previous, i)
+                    if len(gaps) < MOST_GAPS:
+                        gaps[previous, i] = gap
+                if pad and not (kept[previous] and kept[i]):
+                    gap = gap or " "  # nothing in a word's place must not join its neighbours
+                parts.append(gap)
+                position += len(gap)
+            parts.append(word)
+            start, position = position, position + len(word)
             spans.append((start, position))
             previous = i
         return Text("".join(parts), tuple(spans))
@@ -275,6 +284,11 @@ class Text(Input):
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Text:
         return cls(row["text"], tuple(zip(row["starts"], row["ends"], strict=True)))
+
+    @cached_property
+    def _known_gaps(self) -> dict[tuple[int, int], str]:
+        """What stands between two words, as far as it was asked for."""
+        return {}
 
     def _gap(self, left: int, right: int) -> str:
         """What stands between two kept words: never let deletion glue two words into one."""

@@ -128,11 +128,13 @@ def best_order(n: int) -> Asking:
     answers = yield ~gone
     totals = np.zeros(2**n)
     last = np.zeros(2**n, dtype=np.int64)
-    for s in range(1, 2**n):
-        words = np.flatnonzero(gone[s])
-        before = totals[s - (1 << words)]
-        last[s] = words[int(np.argmin(before))]
-        totals[s] = answers[s] + before.min()
+    sizes = gone.sum(axis=1)
+    for size in range(1, n + 1):  # sets of a size hang only on smaller ones
+        own = sets[sizes == size]
+        without_one = own[:, None] ^ (1 << np.arange(n))
+        before = np.where(gone[own], totals[without_one], np.inf)  # (sets of the size, words)
+        last[own] = before.argmin(axis=1)
+        totals[own] = answers[own] + before.min(axis=1)
     order, s = [], 2**n - 1
     while s:
         order.append(int(last[s]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,12 +49,11 @@ class ShownSentence:
     last_gap: str
 
 
-def print_outcomes(console: Console, run: Run) -> None:
+def print_outcomes(console: Console, run: Run, elsewhere: Mapping[str, Health]) -> None:
     """What the model itself is worth; a row per model, method and setting; then what taking clauses
     away shows."""
-    for line in model_sentences(run):
+    for line in model_sentences(run, elsewhere):
         console.print(printable(line), markup=False, soft_wrap=True)
-    sound = sound_models(run)
     for metric in metrics_of(run):
         table = plain_table()
         for name in ("model", "method", "structures", *NAMES.values()):
@@ -65,43 +65,57 @@ def print_outcomes(console: Console, run: Run) -> None:
         console.print(f"{metric}: how right answers are owed", markup=False)
         console.print(table)
         for one in found:
-            if one.model in sound:
+            if is_sound(one.model, elsewhere):
                 console.print(printable(one.sentence) + ".", markup=False, soft_wrap=True)
-    for line in effect_sentences(run):
+    for line in effect_sentences(run, elsewhere):
         console.print(printable(line), markup=False, soft_wrap=True)
 
 
-def judgements(run: Run) -> list[Health]:
-    """Each model before its clauses: one that is right by chance decides on none."""
-    return [health(run, model) for model in run.models]
-
-
-def sound_models(run: Run) -> set[str]:
-    """Those with which nothing is wrong that voids what is said of their clauses."""
-    return {one.model for one in judgements(run) if not one.fault}
-
-
-def model_sentences(run: Run) -> list[str]:
-    """How good each model is, and where nothing can be concluded of it, why and what to do."""
+def model_sentences(run: Run, elsewhere: Mapping[str, Health]) -> list[str]:
+    """How good each model is on these texts and elsewhere, on texts without a structure; and where
+    nothing can be concluded of it, why and what to do. To be wrong where clauses disagree may be
+    just what was asked about: a model is judged by what it does elsewhere."""
     said = []
-    for one in judgements(run):
-        said.append(f"{one.model}: {one.summary}")
-        if one.fault:
-            said.append(f"Nothing is concluded of how {one.model} decides: {one.fault}.")
-        said += [f"{text[:1].upper()}{text[1:]}." for text in one.cautions]
+    for model in run.models:
+        here = health(run, model)
+        if here.accuracy is None:
+            continue
+        said.append(
+            f"{model} is right on {here.accuracy:.3f} of {here.texts:,} texts with a structure "
+            f"(95 % interval {here.low:.3f} to {here.high:.3f})"
+        )
+        other = elsewhere.get(model)
+        if other is None:
+            said[-1] += "."
+            if here.wrong:
+                said.append(
+                    "No texts without a structure were there to judge it by: so often wrong, it "
+                    "may go by the other clause, or its labels may be turned."
+                )
+            continue
+        said[-1] += f", and on {other.accuracy:.3f} of {other.texts:,} without."
+        if other.fault:
+            said.append(
+                f"Nothing is concluded of how {model} decides. Of texts without a structure: "
+                f"{other.fault}."
+            )
     return said
 
 
-def effect_sentences(run: Run) -> list[str]:
+def effect_sentences(run: Run, elsewhere: Mapping[str, Health]) -> list[str]:
     """What needs no explanation: clauses are taken away, and the model is asked."""
-    sound = sound_models(run)
     return [
         f"Asked without a clause, {model} moves more for the one that ought to decide in "
         f"{_told(found['decides'])} of texts; that clause alone gets the same answer in "
         f"{_told(found['kept'])}."
         for model, found in effects(run).items()
-        if model in sound
+        if is_sound(model, elsewhere)
     ]
+
+
+def is_sound(model: str, elsewhere: Mapping[str, Health]) -> bool:
+    """Whether nothing is wrong with a model that voids what is said of its clauses."""
+    return model not in elsewhere or not elsewhere[model].fault
 
 
 def _told(share: Share) -> str:
@@ -140,7 +154,7 @@ def _shown(
     )
 
 
-def write_rule_audit(run: Run, path: Path | None = None) -> Path:
+def write_rule_audit(run: Run, elsewhere: Mapping[str, Health], path: Path | None = None) -> Path:
     """The page of a run that tested rules; only a page of ours is written over."""
     (metric, *_) = metrics_of(run)
     found = outcomes(run, metric)
@@ -151,9 +165,9 @@ def write_rule_audit(run: Run, path: Path | None = None) -> Path:
         metric=metric,
         found=found,
         names=NAMES,
-        models=model_sentences(run),
-        sound=sound_models(run),
-        effects=effect_sentences(run),
+        models=model_sentences(run, elsewhere),
+        sound={model for model in run.models if is_sound(model, elsewhere)},
+        effects=effect_sentences(run, elsewhere),
         shown=[(one, shown_sentences(run, one, metric)) for one in found],
     )
     return write_page(page, path or run.folder / PAGE)
