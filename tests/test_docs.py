@@ -476,7 +476,7 @@ def test_the_demo_runs_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     def some(spec: str) -> Any:
         """The made corpus, as on a machine without the demo packages, and fewer of it."""
         assert spec == "made_reviews"
-        return loading.load_data("made_reviews(n=600)")
+        return loading.load_data("made_reviews(n=160)")
 
     for module in (demo, vectors):
         monkeypatch.setattr(module, "find_spec", lambda name: None)
@@ -504,6 +504,7 @@ def test_a_recipe_is_added_as_the_chapter_says(tmp_path: Path) -> None:
     (folder / "planted_word.py").write_text(code, "utf-8")
     (folder / "planted_word.toml").write_text(declared, "utf-8")
     variable, line = command.strip().split(maxsplit=1)
+    line += " --workers 1"  # workers would import all anew
     said = do([line], tmp_path, **dict([variable.split("=")]))
     assert "confirmed: A model learns a word that tells the label." in said
     found = Findings.read(tmp_path / "toy")
