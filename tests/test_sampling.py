@@ -162,3 +162,11 @@ def test_one_number_of_questions_for_all_that_sample(
         "lime(questions=16)",
         "occlusion",
     )
+
+
+def test_a_part_of_the_first_draw_may_be_lost(run: Run, tmp_path: Path) -> None:
+    shutil.copytree(run.folder, tmp_path / "run")
+    for part in (tmp_path / "run" / "attributions").rglob("*.parquet"):
+        part.unlink()
+    lost = Run.open(tmp_path / "run")
+    assert draw_correlation(lost, lost.models[0], "lime(samples=20)") is None

@@ -175,6 +175,8 @@ def draw_correlation(run: Run, model: str, method: str) -> float | None:
     first = run.attributions(model, method)
     found = []
     for example, again in run.second_draw.attributions(model, method).items():
+        if example not in first:  # a part of the first draw was lost
+            continue
         one, other = (a.unit_scores for a in (first[example], again))
         if len(one) > 2 and min(one.std(), other.std()) > 0:
             found.append(float(np.corrcoef(one, other)[0, 1]))
