@@ -379,3 +379,9 @@ def test_trees_are_asked_with_words_hidden_and_known_again(kind: str, tmp_path: 
     read = fitted.predict_proba(["a good film", "a film"])
     np.testing.assert_allclose(found, read)
     assert one.identity() == two.identity()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("source", ["m" * 300, "a" * 300 + ":answer", "m" * 300 + ".py"])
+def test_a_name_too_long_for_a_file_is_told(source: str) -> None:
+    with pytest.raises(ModelError):
+        load_model(source)

@@ -353,7 +353,10 @@ def _readable(path: Path, kind: str) -> Iterator[None]:
 
     try:
         yield
-    except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError) as error:
+    except (
+        *(pa.ArrowException, OSError, ValueError, KeyError, OverflowError),
+        SystemError,  # of Python itself: a value of less than no length
+    ) as error:
         raise DataError(f"{path}: expected a whole {kind} file; {error}") from None
 
 

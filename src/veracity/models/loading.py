@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -57,22 +58,24 @@ def load_model(
             headers=tuple((headers or {}).items()),
         )
     path = Path(text)
-    if path.is_dir():
+    # what is too long for a name is no folder, and no error
+    if os.path.isdir(text):  # noqa: PTH112
         return _from_folder(path, labels, label)
     if path.suffix in (".pkl", ".pickle", ".joblib"):
         from .adapters.sklearn_pipelines import load_pickled
 
         return load_pickled(path, allow_unpickle=allow_unpickle, labels=labels)
     folder, _, name = text.rpartition(":")
-    if folder and Path(folder).is_dir():
+    if folder and os.path.isdir(folder):  # noqa: PTH112
         return _from_folder(Path(folder), labels, name)
     if ":" in text:
         from .adapters.callables import load_callable
 
         return load_callable(text, labels=labels)
+    there = os.path.exists(text)  # noqa: PTH110
     raise ModelError(
         f"expected a model folder, a .pkl or .joblib file, module:callable or a URL; {text!r} is "
-        f"{'a file of another kind' if path.exists() else 'not there'}. "
+        f"{'a file of another kind' if there else 'not there'}. "
         "Train one with `veracity train`, or check the path"
     )
 
