@@ -381,7 +381,9 @@ def test_trees_are_asked_with_words_hidden_and_known_again(kind: str, tmp_path: 
     assert one.identity() == two.identity()  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("source", ["m" * 300, "a" * 300 + ":answer", "m" * 300 + ".py"])
-def test_a_name_too_long_for_a_file_is_told(source: str) -> None:
+@pytest.mark.parametrize(
+    "source", ["m" * 300, "a" * 300 + ":answer", "m" * 300 + ".py", "http://x/y?k=\udcff\ud83d"]
+)
+def test_names_that_nothing_can_have_are_told(source: str) -> None:
     with pytest.raises(ModelError):
         load_model(source)

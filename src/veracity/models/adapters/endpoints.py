@@ -369,7 +369,8 @@ def _address(url: str) -> str:
 
 
 def _split(url: str) -> SplitResult | None:
-    with suppress(ValueError):  # a port that is no number, a bracket left open
+    with suppress(ValueError):  # a port that is no number, a bracket left open, half a character
+        url.encode()
         parts = urlsplit(url)
         if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
             return parts
