@@ -957,3 +957,56 @@ def test_capitals_of_one_suspected_word_are_no_habit() -> None:
     )
     assert "may be the subject's own" in said
     assert "Look first" not in replace(found, found=(word, other), vectors="glove").cautions
+
+
+class ForOneOfThree:
+    """Knows three labels by a word each; capitals speak for the last, which is rare."""
+
+    labels = ("ale", "bock", "cider")
+
+    def probabilities(self, inputs: Sequence[Text]) -> FloatArray:
+        logits = np.zeros((len(inputs), 3))
+        for row, text in zip(logits, inputs, strict=True):
+            for word in text.words:
+                row[0] += 2.0 * (word.lower() == "malty")
+                row[1] += 2.0 * (word.lower() == "strong")
+                row[2] += 2.0 * (word.lower() == "apple") + 1.5 * (word.isupper() and len(word) > 1)
+        e = np.exp(logits)
+        shares: FloatArray = e / e.sum(axis=1, keepdims=True)
+        return shares
+
+
+def test_what_speaks_against_a_label_is_told_with_the_label_it_speaks_for() -> None:
+    rng = np.random.default_rng(0)
+    decisive = ("malty", "strong", "apple")
+    filler = [
+        "the",
+        "glass",
+        "was",
+        "poured",
+        "at",
+        "home",
+        "and",
+        "had",
+        "some",
+        "foam",
+        "on",
+        "top",
+        "of",
+        "it",
+    ]
+    examples = []
+    for i in range(600):
+        label = int(rng.choice(3, p=(0.6, 0.25, 0.15)))
+        words = [*rng.permutation(filler)[:8].tolist(), decisive[label]]
+        if label == 2:
+            words[int(rng.integers(8))] = words[0].upper()
+            words[0] = words[0].upper()
+        examples.append(Example(str(i), read_text(" ".join(rng.permutation(words))), label))
+    data = Dataset("drinks", ForOneOfThree.labels, tuple(examples))
+    found = suspects(ForOneOfThree(), data, vectors="none")
+    capitals = next(s for s in (*found.found, *found.others) if s.name == CAPITALS)
+    assert capitals.put_in.raised == capitals.taken_out.raised == "cider"
+    assert capitals.speaks.endswith("for cider")
+    against = replace(capitals, label="ale", weight=-1.0)
+    assert against.speaks == "against ale, for cider"

@@ -82,7 +82,7 @@ def print_suspects(console: Console, found: Suspects) -> None:
                 Line(mark, style="bold red"),
                 Line(printable(s.name), style="bold" if mark else ""),
                 Line(s.kind),
-                Line(printable(f"{s.side} {s.label}")),
+                Line(printable(s.speaks)),
                 f"{s.texts:,}",
                 _short(s.weight),
                 _short(s.expected),

@@ -81,7 +81,7 @@ class Interventions:
         except BudgetSpent:
             return UNTRIED
         pairs = np.array(rows).reshape(-1, 2, len(self.data.labels))
-        return _compared(pairs[:, 1], pairs[:, 0], label, towards)
+        return self._compared(pairs[:, 1], pairs[:, 0], label, towards)
 
     def _spelling(self, candidate: int) -> str:
         """As it is mostly written: to a model that sees capitals, small ones are another word."""
@@ -101,7 +101,28 @@ class Interventions:
             answers = probabilities(self.model, [*before, *after])
         except BudgetSpent:
             return UNTRIED
-        return _compared(answers[: len(before)], answers[len(before) :], label, towards)
+        return self._compared(answers[: len(before)], answers[len(before) :], label, towards)
+
+    def _compared(self, before: FloatArray, after: FloatArray, label: int, towards: bool) -> Effect:
+        """How far answers move towards the label, in log-odds. (texts, labels) both"""
+        if not len(before):
+            return UNTRIED
+        n, labels = len(before), self.data.labels
+        moved = np.stack(
+            [value(after, i, "log_odds") - value(before, i, "log_odds") for i in range(len(labels))]
+        )  # (labels, texts)
+        means = moved.mean(axis=1)
+        errors = moved.std(axis=1, ddof=1) / math.sqrt(n) if n > 1 else np.zeros(len(labels))
+        most = int(means.argmax())
+        own = moved[label]
+        return Effect(
+            texts=n,
+            mean=float(means[label]),
+            same_way=float(np.mean(own > 0 if towards else own < 0)),
+            flipped=float(np.mean(before.argmax(axis=1) != after.argmax(axis=1))),
+            error=float(errors[label]),
+            raised=labels[most] if n > 1 and means[most] > 1.96 * errors[most] else "",
+        )
 
 
 def _planting(kind: str, name: str) -> tuple[Any, str]:
@@ -117,14 +138,3 @@ def _planting(kind: str, name: str) -> tuple[Any, str]:
 def _small(text: Text, where: BoolArray) -> Text:
     """The text with these words in small letters."""
     return respelt(text, {int(i): text.words[i].lower() for i in np.flatnonzero(where)}).text
-
-
-def _compared(before: FloatArray, after: FloatArray, label: int, towards: bool) -> Effect:
-    """How far answers move towards the label, in log-odds. (texts, labels) both"""
-    if not len(before):
-        return UNTRIED
-    moved = value(after, label, "log_odds") - value(before, label, "log_odds")
-    same = moved > 0 if towards else moved < 0
-    flipped = before.argmax(axis=1) != after.argmax(axis=1)
-    error = float(moved.std(ddof=1)) / math.sqrt(len(moved)) if len(moved) > 1 else 0.0
-    return Effect(len(moved), float(moved.mean()), float(same.mean()), float(flipped.mean()), error)

@@ -92,6 +92,8 @@ class Effect:
     """The share of texts whose answer changes."""
     error: float = 0.0
     """The standard error of the mean."""
+    raised: str = ""
+    """The label whose log-odds rise most with the suspect in the text, if one surely does."""
 
     def upper_bound(self, sign: float) -> float:
         """The largest mean in a direction that so many tries leave possible (95 % interval)."""
@@ -160,9 +162,14 @@ class Suspect:
         return f"{self.name} ({self.kind}): {how} {effect.texts} texts, {effect.flipped:.0%}"
 
     @property
-    def side(self) -> str:
-        """Which way it speaks: with more than two labels it may tell what a text is not."""
-        return "for" if self.weight >= 0 else "against"
+    def speaks(self) -> str:
+        """For or against which label: with more than two it may tell what a text is not, and what
+        answers turn to is then told by the tries."""
+        if self.weight >= 0:
+            return f"for {self.label}"
+        raised = self.put_in.raised or self.taken_out.raised
+        instead = f", for {raised}" if raised not in ("", self.label) else ""
+        return f"against {self.label}{instead}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -415,7 +422,7 @@ class Suspects:
 
     def __str__(self) -> str:
         found = [
-            f"{self.model}: {s.kind} {s.name!r} speaks {s.side} {s.label} in {s.consistent:.0%} of "
+            f"{self.model}: {s.kind} {s.name!r} speaks {s.speaks} in {s.consistent:.0%} of "
             f"its places ({s.texts} texts); weight {s.weight:+.3g}, expected {s.expected:+.3g}, "
             f"p {s.p_value:.2g} after {self.n_candidates:,} looks"
             for s in self.found
