@@ -585,7 +585,13 @@ def test_scores_that_no_text_tells_from_chance_are_not_too_few() -> None:
 
 @pytest.mark.parametrize(
     ("share", "near", "least"),
-    [(0.825, "83 %", "82 %"), (0.9868, "99 %", "98 %"), (0.99, "99 %", "99 %")],
+    [
+        (0.825, "83 %", "82 %"),
+        (0.9868, "99 %", "98 %"),
+        (0.99, "99 %", "99 %"),
+        (float("inf"), "–", "–"),
+        (float("nan"), "–", "–"),
+    ],
 )
 def test_halves_go_up_and_bounds_go_down(share: float, near: str, least: str) -> None:
     assert (percent(share), at_least(share)) == (near, least)
