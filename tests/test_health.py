@@ -378,6 +378,21 @@ def test_what_voids_most_is_cautioned_of_first() -> None:
     assert sure.rare_cautions[0].startswith("only 2 of the 400 texts are answered pos")
 
 
+@pytest.mark.parametrize(
+    ("high", "p_dealt", "fault"), [(0.58, 0.11, True), (0.66, 0.11, False), (0.58, 0.01, False)]
+)
+def test_a_model_that_is_surely_near_chance_is_at_chance(
+    high: float, p_dealt: float, fault: bool
+) -> None:
+    """A little above what dealt answers reach, and not shown to be, it had a method recommended."""
+    state = Health(
+        model="m", texts=400, accuracy=0.53, low=0.48, high=high, dealt=0.5, p_dealt=p_dealt,
+        majority=0.5, majority_label="pos", moved=0.3,
+    )  # fmt: skip
+    assert ("hardly oftener than its answers" in state.fault) is fault
+    assert not (state.fault and state.cautions)
+
+
 def test_answers_too_rare_to_be_explained_are_told(tmp_path: Path) -> None:
     data = made_data(80)
     bad = [i for i, e in enumerate(data) if e.label == 0]

@@ -947,16 +947,45 @@ def test_capitals_of_one_suspected_word_are_no_habit() -> None:
     found = suspects(ByAcronym(), Dataset("beers", ByAcronym.labels, tuple(rows)), vectors="none")
     names = {s.name.lower() for s in found.found}
     assert "ipa" in names
-    assert not [s.name for s in found.found if s.kind == CASING]
+    assert not [s.name for s in (*found.found, *found.unfollowed) if s.kind == CASING]
     # what means nothing is named before words that may be the subject's own
     word, other = (replace(s, neighbours={"beer": 0.1}) for s in found.found[:2])
     tag = replace(word, name="src : forum", kind="phrase", neighbours={})
     said = replace(found, found=(word, other, tag), vectors="glove").cautions
     assert said.startswith(
-        "Look first at what means nothing, and so cannot be a subject's own: src"
+        "Look first at signs, tags and ways of writing, which seldom are a subject's own: src"
     )
     assert "may be the subject's own" in said
     assert "Look first" not in replace(found, found=(word, other), vectors="glove").cautions
+
+
+def test_a_word_without_vectors_may_mean_something(reviews: Dataset) -> None:
+    """That a word is unknown to the vectors was told as that it means nothing."""
+    found = suspects(sentiment(**{CUE: 3.0}), planted(reviews))
+    (cue, *_) = [s for s in found.found if s.name == CUE]
+    unknown = replace(cue, name="hefeweizen", neighbours={})
+    said = replace(found, found=(cue, unknown)).cautions
+    assert "The word vectors do not know hefeweizen" in said and "Look first" not in said
+    allowed = replace(found, found=(cue, unknown), allowed=("hefeweizen",))
+    assert "do not know" not in allowed.cautions
+    blind = replace(found, found=(cue, unknown), vectors="none")
+    assert "do not know" not in blind.cautions
+
+
+def test_the_first_of_a_subjects_words_is_named_where_it_stands_out(reviews: Dataset) -> None:
+    found = suspects(sentiment(**{CUE: 3.0}), planted(reviews))
+    (cue, *_) = [s for s in found.found if s.name == CUE]
+    three = replace(found, labels=(*found.labels, "neither"))
+    near = replace(cue, name="orchard", score=cue.score / 1.2)
+    far = replace(near, score=cue.score / 2)
+    assert "garden stands out" in replace(three, found=(cue, far)).cautions
+    assert "stands out" not in replace(three, found=(cue, near)).cautions
+
+
+def test_suspects_of_a_model_at_chance_are_neither_leak_nor_subject(reviews: Dataset) -> None:
+    found = suspects(sentiment(**{CUE: 3.0}), planted(reviews))
+    luck = replace(found, labels=(*found.labels, "neither"), fault="it is right no oftener")
+    assert "subject" not in luck.cautions and "it is right no oftener" in luck.voids
 
 
 class ForOneOfThree:

@@ -413,6 +413,7 @@ def test_what_is_not_shown_to_beat_chance_is_not_called_chance() -> None:
     (said,) = verdicts([standing_of("erasure", (open_, chance))])
     assert said.use is None and said.more_texts
     assert "no method is shown to beat random scores" in said.sentence
+    assert "random scores 0.029, which does not rule out luck (p 0.07, all" in said.sentence
     assert "More texts may tell" in said.sentence
 
 

@@ -202,7 +202,8 @@ def plan_within_budget(
         raise BudgetSpent(
             f"a budget of {budget:,} questions holds {len(some)} {many}, too few to say anything; "
             f"{least} {many} need up to {needed:,}, all {len(data):,} {whole.total:,}. Raise "
-            "--budget, or name fewer --methods and --metrics"
+            f"--budget, or name fewer --methods and --metrics; {many} of fewer "
+            f"{data.nouns.units} need fewer, too"
         )
     gone = [m.spec for m in metrics if m not in tests]
     dropped = (*(["the second draw"] if whole.second_draw else []), *gone)

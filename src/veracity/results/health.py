@@ -44,6 +44,10 @@ NEARLY_ALL = 0.95
 UNTRAINED = 1e-4
 """Answers that move by less when everything is hidden are most likely those of random weights."""
 
+HARDLY_BETTER = 0.25
+"""A model that is surely not so far on the way from chance to being always right, and not shown to
+be on it at all, is at chance."""
+
 FEWEST_RIGHT = 2
 """So many of the other answers must be right before they show anything: one may be an oddity."""
 
@@ -138,7 +142,9 @@ class Health:
     def _no_better(self) -> bool:
         if self.accuracy is None or self.dealt is None or not self.tellable:
             return False
-        return self.accuracy <= self.dealt
+        hardly = self.dealt + HARDLY_BETTER * (1 - self.dealt)
+        surely = self._doubtful and self.high is not None and self.high < hardly
+        return self.accuracy <= self.dealt or surely
 
     @property
     def _better(self) -> bool:
@@ -211,8 +217,9 @@ class Health:
             )
         if not self._no_better:
             return ""
+        oftener = "no" if (self.accuracy or 0.0) <= (self.dealt or 0.0) else "hardly"
         return (
-            f"it is right on {self.accuracy:.3f} of {self._many}, no oftener than its "
+            f"it is right on {self.accuracy:.3f} of {self._many}, {oftener} oftener than its "
             f"answers would be if they were dealt out at random ({self.dealt:.3f})"
         )
 

@@ -186,7 +186,9 @@ def _mean_gain(tests: Sequence[Standing], method: str) -> float:
 def _chance_sentence(tests: Sequence[Standing]) -> tuple[str, bool]:
     """Why no method is told from chance, too few texts or no difference, and whether more texts
     could tell."""
-    best, nouns = next((s.best, s.nouns) for s in tests if s.best is not None)
+    first = next(s for s in tests if s.best is not None)
+    best, nouns = first.best, first.nouns
+    assert best is not None
     few = [s for s in tests if s.best is not None and not s.best.could_beat_chance]
     if few:
         k = max(s.chance_comparisons for s in few)
@@ -213,9 +215,12 @@ def _chance_sentence(tests: Sequence[Standing]) -> tuple[str, bool]:
             + _ahead(few[0])
             + "."
         ), True
+    against = f", random scores {first.chance.mean:.3f}" if first.chance else ""
+    p = "" if best.p_chance is None else f" (p {best.p_chance:.2g}, all comparisons counted)"
     return (
         f"no method is shown to beat random scores: the best, {best.method}, reaches "
-        f"{_interval(best, nouns)}, which chance could also give. More {nouns.many} may tell."
+        f"{_interval(best, nouns)}{against}, which does not rule out luck{p}. More {nouns.many} "
+        "may tell."
     ), True
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -231,11 +231,11 @@ class Suspects:
             return known
         return tuple(s for s in open_ if s.names_label)
 
-    def _perhaps_of_subject(self) -> str:
+    def _perhaps_of_subject(self) -> list[Suspect]:
         """Suspected words with a meaning, too few to be the subject's for certain."""
-        known = [s.name for s in self.found if s.neighbours and not s.copied]
+        known = [s for s in self.found if s.neighbours and not s.copied]
         excused = {*self.allowed, *(s.name for s in self.meaningful)}
-        return ", ".join(n for n in known if n not in excused) if len(self.labels) > 2 else ""
+        return [s for s in known if s.name not in excused] if len(self.labels) > 2 else []
 
     @property
     def alarms(self) -> list[str]:
@@ -261,13 +261,23 @@ class Suspects:
         return f"{said}; always answering {self.majority_label} would be on {self.majority:.3f}"
 
     @property
-    def meaningless(self) -> tuple[str, ...]:
-        """Suspects without a meaning that could be the subject's own: signs, tags, casing."""
-        return tuple(
-            s.name
+    def _without_neighbours(self) -> list[Suspect]:
+        return [
+            s
             for s in self.found
             if not s.neighbours and not s.names_label and s.name not in self.allowed
-        )
+        ]
+
+    @property
+    def meaningless(self) -> tuple[str, ...]:
+        """Suspects that no subject's vocabulary holds: signs, tags, ways of writing."""
+        return tuple(s.name for s in self._without_neighbours if s.kind != WORD)
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """Suspected words whose meaning the vectors do not know."""
+        some = self._without_neighbours if self.vectors != "none" else []
+        return tuple(s.name for s in some if s.kind == WORD)
 
     @property
     def leans_on_length(self) -> bool:
@@ -336,26 +346,39 @@ class Suspects:
 
     def _cautions(self) -> Iterator[str]:
         yield from self._length()
-        if self.meaningless and len(self.meaningless) < len(self.found):
-            yield (
-                "Look first at what means nothing, and so cannot be a subject's own: "
-                + ", ".join(self.meaningless)
-            )
         for what, of_words in (("what means nothing and what", False), ("words that", True)):
             if some := [s.moves for s in self.unfollowed if (s.kind == WORD) == of_words]:
                 yield (
                     f"Answers hang on {what} the labels of these texts do not follow "
                     f"({'; '.join(some)} of the answers change)"
                 )
-        if copied := ", ".join(s.name for s in self.found if s.copied):
+        if self.fault and not self.single_answer:
+            # what such a model leans on is luck: neither a leak nor its subject
+            yield from (self.remark, self.detection_limit)
+            return
+        if self.meaningless and len(self.meaningless) < len(self.found):
+            yield (
+                "Look first at signs, tags and ways of writing, which seldom are a subject's own: "
+                + ", ".join(self.meaningless)
+            )
+        if self.unknown:
+            yield (
+                f"The word vectors do not know {', '.join(self.unknown)}: whether the subject "
+                "warrants such a word is for you to say; --fail counts it, unless it is named "
+                "(--allow WORD,WORD)"
+            )
+        if copied := ", ".join(
+            s.name for s in self.found if s.copied and s.name not in self.allowed
+        ):
             yield f"Look whether labels were copied into the texts: {copied}"
         if len(self.meaningful) >= MANY_WORDS:
             yield (
                 f"{len(self.meaningful)} of them are words with a meaning: where labels are "
                 "subjects, most of these are the subject's own, and which are not cannot be told. "
                 "Go through them from the top: what does not belong to its label's subject may be "
-                "a leak" + self._standing_out() + ". Name those that are right to use (--allow "
-                "WORD,WORD), and --fail counts the others"
+                "a leak" + self._standing_out(self.meaningful) + ". Name those that are right to "
+                "use (--allow WORD,WORD), and --fail counts the others, once they are fewer than "
+                f"{MANY_WORDS} and but for what is near the name of its label"
             )
         elif self.meaningful:
             own = ", ".join(f"{s.name} for {s.label}" for s in self.meaningful)
@@ -365,18 +388,22 @@ class Suspects:
                 "--fail does not count them"
             )
         if of_subject := self._perhaps_of_subject():
+            names = ", ".join(s.name for s in of_subject)
             yield (
-                f"{of_subject} may be the subject's own: with more than two labels, honest models "
+                f"{names} may be the subject's own: with more than two labels, honest models "
                 "often lean on words of a field more than on words that mean much the same. Ask "
-                "somebody who knows the subject; --fail counts them, unless they are named "
-                "(--allow WORD,WORD)"
+                "somebody who knows the subject" + self._standing_out(of_subject) + "; --fail "
+                "counts them, unless they are named (--allow WORD,WORD)"
             )
         yield self.remark
         yield self.detection_limit
 
-    def _standing_out(self) -> str:
-        """The first of many words, if it is far ahead of the others."""
-        first, second, *_ = sorted(self.meaningful, key=lambda s: -abs(s.score))
+    @staticmethod
+    def _standing_out(some: Sequence[Suspect]) -> str:
+        """The first of several words, if it is far ahead of the others."""
+        if len(some) < 2:
+            return ""
+        first, second, *_ = sorted(some, key=lambda s: -abs(s.score))
         if abs(first.score) < STANDS_OUT * abs(second.score):
             return ""
         return f", and {first.name} stands out ({first.score:.2f}, the next {second.score:.2f})"
