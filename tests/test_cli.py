@@ -498,6 +498,20 @@ def test_odd_surroundings_do_not_matter(tmp_path: Path) -> None:
     assert (out.returncode, bool(out.stdout)) == (0, True), out.stderr
 
 
+def test_threads_wait_without_spinning_unless_told_otherwise(tmp_path: Path) -> None:
+    """Beside one busy process an epoch of a small network took ten times as long."""
+    (tmp_path / "m.py").write_text(
+        "import os\ndef answer(texts):\n    raise ValueError(os.environ['OMP_WAIT_POLICY'])\n"
+    )
+    for given, seen in (({}, "PASSIVE"), ({"OMP_WAIT_POLICY": "ACTIVE"}, "ACTIVE")):
+        surroundings = {k: v for k, v in os.environ.items() if k != "OMP_WAIT_POLICY"} | given
+        out = subprocess.run(
+            [sys.executable, "-m", "veracity", "explain", "m.py:answer", "a film"],
+            cwd=tmp_path, env=surroundings, capture_output=True, text=True,
+        )  # fmt: skip
+        assert out.returncode == 2 and seen in out.stderr
+
+
 def test_a_working_folder_that_is_gone_is_told(tmp_path: Path) -> None:
     (tmp_path / "gone").mkdir()
     script = f"rmdir {tmp_path}/gone && {sys.executable} -m veracity list metrics"

@@ -263,6 +263,8 @@ def test_a_model_is_judged_before_its_explanations(
         standing = next(s for s in found.standings if s.name == "changed")
         assert standing.ceiling == pytest.approx(0.5) and standing.searched == 40
         assert "the best 5 found 50 %" in said.recommendation.effect
+        # one draw a text of 40 texts is no fact about all draws
+        assert re.search(r"5 at random \d+ %, \d+ to \d+;", said.recommendation.effect)
 
 
 def test_a_run_without_these_tests_still_opens(tmp_path: Path) -> None:

@@ -120,7 +120,7 @@ def test_what_a_budget_holds(texts: Dataset) -> None:
     ones = sum(e.label for e in last.data) / len(last.data)
     assert ones == pytest.approx(sum(e.label for e in texts) / 120, abs=0.06), "in proportion"
     assert [e.spec for e in last.explainers][:2] == [f"lime(samples={q})", f"shap(samples={q})"]
-    assert f"{len(last.data)} of 120 texts, {q} questions a text for lime and shap" in last.sentence
+    assert f"{len(last.data)} of 120 texts, {q} samples a text for lime and shap" in last.sentence
     assert "erasure(hiding=mask)" in last.dropped
     twice = replace(
         texts,
@@ -151,7 +151,7 @@ def test_an_endpoint_with_a_budget_ends_in_a_verdict(
     assert done.returncode == 0, done.stderr
     assert 900 < len(server.texts) <= 1900
     assert done.stderr.index("questions at most") < done.stderr.index("questions holds")
-    assert re.search(r"of 120 texts, \d+ questions a text for lime and shap", done.stdout)
+    assert re.search(r"of 120 texts, \d+ samples a text for lime and shap", done.stdout)
     few = Run.open(tmp_path / "r")
     assert few.partial is None
     texts_before = len(few.examples())

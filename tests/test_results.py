@@ -31,7 +31,7 @@ from veracity.results.statistics import (
     texts_needed,
     wilson,
 )
-from veracity.results.verdicts import percent as verdict_percent
+from veracity.results.statistics import percent as verdict_percent
 from veracity.results.verdicts import verdicts
 
 

@@ -15,6 +15,8 @@ import veracity.models.training
 import veracity.reports.html
 import veracity.reports.pairs  # noqa: F401  commands are forked from here: to load once is enough
 from commands import run_command as run
+from veracity.core.files import as_read
+from veracity.models.architecture import LATER
 
 MODEL = """
 import math
@@ -171,7 +173,8 @@ def _as_before(folder: Path) -> None:
     shutil.rmtree(folder / "steps")
     for path in (folder / "models").glob("*/veracity.json"):
         record = json.loads(path.read_text("utf-8"))
-        assert record["data"]["asked"][1].pop("slow_after") is None
+        training = record["data"]["asked"][1]
+        assert [training.pop(name) for name in LATER] == [as_read(v) for v in LATER.values()]
         path.write_text(json.dumps(record), "utf-8")
 
 

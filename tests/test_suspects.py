@@ -28,7 +28,14 @@ from veracity.data.words import read_text
 from veracity.engine.batches import by_length
 from veracity.models.adapters.callables import CallableClassifier
 from veracity.suspicion import weighing
-from veracity.suspicion.candidates import CAPITALS, CASING, INITIAL, Candidates, WordTable
+from veracity.suspicion.candidates import (
+    CAPITALS,
+    CASING,
+    INITIAL,
+    PHRASE,
+    Candidates,
+    WordTable,
+)
 from veracity.suspicion.expectation import (
     NOISE_TEXTS,
     PENALTIES,
@@ -746,7 +753,7 @@ def test_many_words_of_a_subject_clear_nothing(reviews: Dataset) -> None:
     many = replace(
         found, found=(*others, replace(own, names_label=True, labelled=1.0, expected=0.0))
     )
-    assert many.alarms == [CUE] and "labels were copied into the texts: garden" in many.limits
+    assert many.alarms == [CUE] and "or writers name them: garden" in many.limits
     undecided = replace(found, found=(own, *others))
     assert not undecided.alarms and not undecided.can_clear
     assert "which are not cannot be told" in undecided.limits
@@ -852,6 +859,8 @@ def test_a_model_whose_labels_are_turned_is_not_cleared(reviews: Dataset) -> Non
     turned.weights = {word: -weight for word, weight in turned.weights.items()}
     found = suspects(turned, reviews, vectors="glove")
     assert not found.can_clear and "in another order" in found.limits
+    # labels in another order follow nothing that the model goes by
+    assert not found.unfollowed and not found.alarms
     assert suspects(sentiment(), reviews, vectors="glove").can_clear
 
 
@@ -953,7 +962,8 @@ def test_capitals_of_one_suspected_word_are_no_habit() -> None:
     tag = replace(word, name="src : forum", kind="phrase", neighbours={})
     said = replace(found, found=(word, other, tag), vectors="glove").cautions
     assert said.startswith(
-        "Look first at signs, tags and ways of writing, which seldom are a subject's own: src"
+        "Signs, tags and ways of writing are seldom a subject's own. Look first at src : forum, "
+        f"beside {word.name}, which leads the list"
     )
     assert "may be the subject's own" in said
     assert "Look first" not in replace(found, found=(word, other), vectors="glove").cautions
@@ -986,6 +996,48 @@ def test_suspects_of_a_model_at_chance_are_neither_leak_nor_subject(reviews: Dat
     found = suspects(sentiment(**{CUE: 3.0}), planted(reviews))
     luck = replace(found, labels=(*found.labels, "neither"), fault="it is right no oftener")
     assert "subject" not in luck.cautions and "it is right no oftener" in luck.voids
+
+
+def test_a_phrase_of_words_is_no_sign(reviews: Dataset) -> None:
+    """*year old* of toys was told as a sign, tag or way of writing."""
+    found = suspects(sentiment(**{CUE: 3.0}), planted(reviews))
+    (cue, *_) = [s for s in found.found if s.name == CUE]
+    phrase = replace(cue, name="year old", kind=PHRASE, neighbours={})
+    three = replace(found, labels=(*found.labels, "neither"), found=(cue, phrase))
+    assert not three.meaningless and "garden, year old may be the subject's own" in three.cautions
+    tag = replace(phrase, name="# ref")
+    assert replace(three, found=(cue, tag)).meaningless == ("# ref",)
+    # what leads the list is a sign itself: nothing else is to be looked at first
+    assert "leads the list" not in replace(three, found=(tag, cue)).cautions
+
+
+class ByName:
+    """Reads the first word of its labels' names."""
+
+    labels = ("q-bio", "q-fin")
+
+    def probabilities(self, inputs: Any) -> FloatArray:
+        z = np.array([2.0 * ("fin" in t.words) - 2.0 * ("bio" in t.words) for t in inputs])
+        p = 1 / (1 + np.exp(-z))
+        return np.stack([1 - p, p], axis=1)
+
+
+def test_a_label_copied_in_several_words_is_told() -> None:
+    """*q-bio:* before the texts of q-bio was told as a phrase with signs."""
+    names = LabelNames.of(ByName.labels, ["q", "bio", "-", "risk"], "none")
+    assert names.match("q - bio", "q-bio") and not names.match("q - bio", "q-fin")
+    rng = np.random.default_rng(0)
+    fillers = ["we", "show", "a", "model", "of", "the", "data", "with", "new", "results"]
+    rows = []
+    for i in range(300):
+        said = " ".join(rng.choice(fillers, 9))
+        text = read_text(f"{ByName.labels[i % 2]} : {said}" if i % 3 else said)
+        rows.append(Example(str(i), text, i % 2))
+    found = suspects(ByName(), Dataset("papers", ByName.labels, tuple(rows)), vectors="none")
+    copied = {s.name for s in found.found if s.copied}
+    assert copied and copied <= {"bio", "fin", "q - bio", "q - fin"}
+    assert "Look whether labels were copied into the texts" in found.cautions
+    assert copied <= set(found.alarms)
 
 
 class ForOneOfThree:

@@ -21,8 +21,8 @@ from veracity.results.detection import detectable_mean
 from veracity.results.health import Health, chance_of_all_right
 from veracity.results.standings import Entry, Standing, compare, compare_all
 from veracity.results.standings import _compare as columns_compared
-from veracity.results.statistics import paired_tests, texts_needed
-from veracity.results.verdicts import at_least, percent, verdicts
+from veracity.results.statistics import at_least, paired_tests, percent, texts_needed
+from veracity.results.verdicts import verdicts
 
 Concluded = Callable[[str], Conclusion]
 LEADS = "leads every other method"

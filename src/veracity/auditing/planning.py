@@ -63,7 +63,7 @@ class AuditPlan:
         sampling = [e.plugin_name() for e in self.explainers if e.question_settings]
         if self.questions is not None and sampling:
             names = " and ".join(dict.fromkeys(sampling))
-            chosen.append(f"{self.questions:,} questions a {self.data.nouns.one} for {names}")
+            chosen.append(f"{self.questions:,} samples a {self.data.nouns.one} for {names}")
         left_out = f"; left out: {', '.join(self.dropped)}" if self.dropped else ""
         return _holds(f"{', '.join(chosen)}{left_out}", self.total, self.budget)
 

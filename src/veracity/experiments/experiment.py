@@ -13,6 +13,7 @@ from ..core.errors import RunError
 from ..core.files import as_read, read_json, reading, written_whole
 from ..core.progress import Progress, Watcher
 from ..engine.executors import Executor
+from ..models.architecture import LATER
 
 STEPS = "steps"
 FILE = "found.json"
@@ -107,13 +108,15 @@ class _StepWork:
 
 
 def chosen(settings: Any) -> Any:
-    """Settings without those that are None: so is what came later unless it is chosen, and records
-    of earlier versions do not name it."""
-    if isinstance(settings, list):
+    """Settings without those that are None or came later and are what they were before: records of
+    earlier versions do not name them."""
+    if isinstance(settings, list | tuple):
         return [chosen(one) for one in settings]
     if not isinstance(settings, Mapping):
         return settings
-    return {k: chosen(v) for k, v in settings.items() if v is not None}
+    before = {name: chosen(value) for name, value in LATER.items()}
+    named = {k: chosen(v) for k, v in settings.items() if v is not None}
+    return {k: v for k, v in named.items() if k not in before or v != before[k]}
 
 
 def kept_result(folder: Path, settings: Mapping[str, Any]) -> StepResult | None:

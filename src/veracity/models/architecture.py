@@ -22,6 +22,10 @@ STRENGTHS = (1, 2, 4)
 it (definitions 2.2)."""
 
 
+LATER: Mapping[str, Any] = {"slow_after": None, "distil": (), "strength": 1}
+"""Settings of training that came later, and what stands for them in records that lack them."""
+
+
 @runtime_checkable
 class CustomLoss(Protocol):
     """A model that is trained on something else than the cross-entropy of its logits."""

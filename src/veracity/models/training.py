@@ -27,7 +27,7 @@ from ..core.schema import from_json
 from ..engine.inference import probabilities
 from ..engine.seeds import generator
 from ..rules import rules_named
-from .architecture import Architecture, CustomLoss, RateControlled, Training
+from .architecture import LATER, Architecture, CustomLoss, RateControlled, Training
 from .distillation import Teaching, imitation
 from .weights import load_weights, weights_of
 
@@ -105,12 +105,14 @@ def train(
     model = architecture.start(train_data, seed=settings.seed)
     # more epochs or patience may be asked of the same training; all else must be equal
     fixed = {k: v for k, v in asdict(settings).items() if k not in ("epochs", "patience")}
-    if settings.slow_after is None:
-        del fixed["slow_after"]  # as earlier versions wrote it
+    # as earlier versions wrote it
+    fixed = {k: v for k, v in fixed.items() if k not in LATER or v != LATER[k]}
     if settings.distil:
-        fixed["distil"] = [repr(rule) for rule in rules_named(settings.distil)]  # files may change
-    else:
-        del fixed["distil"], fixed["strength"]
+        # files of rules may change
+        fixed |= {
+            "distil": [repr(rule) for rule in rules_named(settings.distil)],
+            "strength": settings.strength,
+        }
     asked = {"architecture": architecture.spec, "training": fixed, "data": []}
     if checkpoint:
         asked["data"] = [d.fingerprint() for d in (train_data, validation)]

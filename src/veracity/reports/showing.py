@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..data.words import is_chinese
-from ..results.verdicts import percent as percent  # sentences and tables round alike
+from ..results.statistics import percent as percent  # sentences and tables round alike
 
 UNDEFINED = "–"
 _MINUS = "−"

@@ -92,6 +92,10 @@ def print_suspects(console: Console, found: Suspects) -> None:
             ]
             table.add_row(*row)
     console.print(table)
+    if found.unfollowed:
+        console.print(
+            Line("?: answers hang on it, and the labels of these texts do not follow it.")
+        )
     console.print(Line(f"{printable(found.about_model)}."))
     if found.voids:
         console.print(Line(f"{found.voids}.", style="bold"))

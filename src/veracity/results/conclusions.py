@@ -17,6 +17,7 @@ from .health import Health, health
 from .run import Cost, Run
 from .sampling import STEADY, draw_correlation
 from .standings import Standing, standings
+from .statistics import at_least, percent
 from .verdicts import (
     NEARLY,
     NO_CHANCE,
@@ -24,12 +25,10 @@ from .verdicts import (
     Verdict,
     able,
     ahead_at_home,
-    at_least,
     condition,
     leaders_by_test,
     least_gain,
     listed,
-    percent,
     questions_per_text,
     verdicts,
     with_questions,
@@ -281,7 +280,9 @@ def _effect(run: Run, found: Sequence[Standing], method: str) -> str:
         many = f"{entry.n} {nouns.many if entry.n > 1 else nouns.one}"
         beside = [f"{nouns.units} {s.where}"]
         if s.chance is not None:
-            beside.append(f"{first} at random {percent(s.chance.mean)}")
+            # one draw a text: few texts tell roughly what others would do
+            low, high = 100 * max(0.0, s.chance.low), 100 * s.chance.high
+            beside.append(f"{first} at random {percent(s.chance.mean)}, {low:.0f} to {high:.0f}")
         if s.ceiling is not None:
             beside.append(
                 f"on {s.searched} {nouns.many} searched: the best {first} found "

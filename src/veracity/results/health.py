@@ -14,7 +14,7 @@ from ..core.examples import UNLABELLED, written_labels
 from ..core.inputs import FloatArray, IntArray, Nouns, Text, input_kind
 from .columns import WHERE
 from .run import Run
-from .statistics import mcnemar, share_interval
+from .statistics import mcnemar, percent, share_interval
 
 STILL = 0.01
 """Answers that move by less than this on average when everything is hidden hang on nothing, unless
@@ -178,7 +178,7 @@ class Health:
             )
         if self.blank_changed is not None:
             said.append(
-                f"{100 * self.blank_changed:.0f} % of the {self.nouns.many} get another answer "
+                f"{percent(self.blank_changed)} of the {self.nouns.many} get another answer "
                 f"than a {self.nouns.one} with every {self.nouns.unit} {self._blanked}."
             )
         if self.unread_texts:
@@ -299,8 +299,8 @@ class Health:
             return ""
         if not self.tellable:
             return (
-                f"{self._many}, {self.majority:.0%} of them {self.majority_label}, cannot show "
-                "whether the model is right oftener than chance: bring more labelled "
+                f"{self._many}, {percent(self.majority or 0.0)} of them {self.majority_label}, "
+                "cannot show whether the model is right oftener than chance: bring more labelled "
                 f"{self.nouns.many}"
             )
         return (

@@ -323,3 +323,20 @@ def letter_groups(different: BoolArray) -> list[str]:
 def _letter(number: int) -> str:
     """a to z, then a1 to z1 and so on: no two groups share a sign."""
     return "abcdefghijklmnopqrstuvwxyz"[number % 26] + (str(number // 26) if number >= 26 else "")
+
+
+def percent(share: float) -> str:
+    """A share in whole percent, in sentences and tables alike; never rounded to all or nothing
+    that it is not."""
+    if not math.isfinite(share):  # nothing to tell, or out of a damaged file
+        return "–"
+    share = round(share, 9)  # a quotient of equal sums is all
+    if 0.99 < share < 1 or 0 < share < 0.01:
+        return "> 99 %" if share > 0.5 else "< 1 %"
+    # halves go up: a reader who rounds 82.5 to 83 must not find 82
+    return f"{math.floor(100 * share + 0.5)} %"
+
+
+def at_least(share: float) -> str:
+    """A lower bound in whole percent: rounded down, or it would not hold."""
+    return percent(math.floor(round(100 * share, 6)) / 100 if math.isfinite(share) else share)

@@ -10,7 +10,7 @@ from ..core.inputs import Nouns
 from .health import Health
 from .run import Cost
 from .standings import Entry, Standing, part_of_way
-from .statistics import LEVEL, texts_needed
+from .statistics import LEVEL, at_least, percent, texts_needed
 
 FEW = 5
 """Below so many texts an interval would only pretend."""
@@ -365,23 +365,6 @@ def _close(tests: Sequence[Standing], use: str) -> str:
         return ""
     best = max(near, key=lambda m: (near[m], m))
     return f"{best} gains {at_least(near[best])} of what it gains over chance"
-
-
-def percent(share: float) -> str:
-    """A share in whole percent, in sentences and tables alike; never rounded to all or nothing
-    that it is not."""
-    if not math.isfinite(share):  # nothing to tell, or out of a damaged file
-        return "–"
-    share = round(share, 9)  # a quotient of equal sums is all
-    if 0.99 < share < 1 or 0 < share < 0.01:
-        return "> 99 %" if share > 0.5 else "< 1 %"
-    # halves go up: a reader who rounds 82.5 to 83 must not find 82
-    return f"{math.floor(100 * share + 0.5)} %"
-
-
-def at_least(share: float) -> str:
-    """A lower bound in whole percent: rounded down, or it would not hold."""
-    return percent(math.floor(round(100 * share, 6)) / 100 if math.isfinite(share) else share)
 
 
 def leaders_by_test(tests: Sequence[Standing]) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from ..core.examples import Dataset
 from ..core.inputs import FloatArray, IntArray
 from ..engine.inference import value
-from .candidates import WORD, Candidates
+from .candidates import PHRASE, WORD, Candidates
 from .expectation import N_NEIGHBOURS, LabelNames, WordVectors
 from .interventions import Interventions
 from .record import Suspect, SuspectExample
@@ -115,7 +115,7 @@ class Evidence:
             taken_out=taken_out,
             examples=self._examples(candidate, at, each, sign * one.word_scores, label),
             max_effect=None if math.isinf(effect) else effect,
-            names_label=kind == WORD and self.label_names.match(name, labels[label]),
+            names_label=kind in (WORD, PHRASE) and self.label_names.match(name, labels[label]),
         )
 
     def followed(self, one: RankedCandidate) -> bool:

@@ -121,12 +121,20 @@ class LabelNames:
         return cls(words, names, WordVectors.of(list(words), source))
 
     def match(self, word: str, label: str) -> bool:
-        """Whether a word means nearly what the label is called: a model should go by it."""
+        """Whether a word means nearly what the label is called, or spells it in several, as in
+        *q - bio*: a model should go by it."""
+        if letters(word) and letters(word) == letters(label):
+            return True
         names = [self.words[name] for name in self.names[label]]
         if word in self.names[label] or not names or word not in self.words:
             return word in self.names[label]
         cosines = self.vectors.vectors[names] @ self.vectors.vectors[self.words[word]]
         return bool(cosines.max() >= SAME_SUBJECT)
+
+
+def letters(name: str) -> str:
+    """What is left of a name without spaces and signs, in small letters."""
+    return "".join(c for c in name.casefold() if c.isalnum())
 
 
 def expected_values(vectors: WordVectors, values: FloatArray, texts: IntArray) -> FloatArray:

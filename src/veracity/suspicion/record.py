@@ -12,7 +12,7 @@ from typing import Any
 from ..core.files import FolderKind, check_format, read_json, reading, write_json
 from ..core.schema import from_json
 from ..results.health import BY_LENGTH, RESTLESS, goes_by_length
-from .candidates import WORD
+from .candidates import PHRASE, WORD
 
 FORMAT = 1
 FILE = "suspects.json"
@@ -149,6 +149,13 @@ class Suspect:
     """Whether it means nearly what the name of its label says."""
 
     @property
+    def is_plain(self) -> bool:
+        """Whether it is words, which a subject's vocabulary may hold: no sign stands in it."""
+        if self.kind != PHRASE:
+            return self.kind == WORD
+        return all(any(c.isalnum() for c in word) for word in self.name.split(" "))
+
+    @property
     def copied(self) -> bool:
         """Whether it names its label as no word of a subject would: alone, and nearly always."""
         alone = abs(self.expected) < HARDLY * abs(self.weight)
@@ -232,8 +239,13 @@ class Suspects:
         return tuple(s for s in open_ if s.names_label)
 
     def _perhaps_of_subject(self) -> list[Suspect]:
-        """Suspected words with a meaning, too few to be the subject's for certain."""
-        known = [s for s in self.found if s.neighbours and not s.copied]
+        """Suspected words with a meaning, and phrases of words, too few to be the subject's for
+        certain."""
+        known = [
+            s
+            for s in self.found
+            if not s.copied and (s.neighbours or (s.kind == PHRASE and s.is_plain))
+        ]
         excused = {*self.allowed, *(s.name for s in self.meaningful)}
         return [s for s in known if s.name not in excused] if len(self.labels) > 2 else []
 
@@ -271,7 +283,7 @@ class Suspects:
     @property
     def meaningless(self) -> tuple[str, ...]:
         """Suspects that no subject's vocabulary holds: signs, tags, ways of writing."""
-        return tuple(s.name for s in self._without_neighbours if s.kind != WORD)
+        return tuple(s.name for s in self._without_neighbours if not s.is_plain)
 
     @property
     def unknown(self) -> tuple[str, ...]:
@@ -357,9 +369,12 @@ class Suspects:
             yield from (self.remark, self.detection_limit)
             return
         if self.meaningless and len(self.meaningless) < len(self.found):
+            first = self.found[0].name
+            also = "" if first in self.meaningless else f", beside {first}, which leads the list"
             yield (
-                "Look first at signs, tags and ways of writing, which seldom are a subject's own: "
+                "Signs, tags and ways of writing are seldom a subject's own. Look first at "
                 + ", ".join(self.meaningless)
+                + also
             )
         if self.unknown:
             yield (
@@ -370,7 +385,10 @@ class Suspects:
         if copied := ", ".join(
             s.name for s in self.found if s.copied and s.name not in self.allowed
         ):
-            yield f"Look whether labels were copied into the texts: {copied}"
+            yield (
+                f"Look whether labels were copied into the texts, or writers name them: {copied}. "
+                "--fail counts them, unless they are named (--allow WORD,WORD)"
+            )
         if len(self.meaningful) >= MANY_WORDS:
             yield (
                 f"{len(self.meaningful)} of them are words with a meaning: where labels are "

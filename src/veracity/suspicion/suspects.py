@@ -209,11 +209,12 @@ def _found(
             lambda n: watch(Progress(len(data) + n, len(data) + max(n, top), "trying suspects")),
         )  # fmt: skip
         found = tuple(s for s in leaders if s.p_value <= false_alarms)
+        health = judged(Health(model=name, texts=len(data)), gold, answered, data.labels)
         told = {name for s in found for name in (s.name, *s.also)}
-        unfollowed = _unfollowed(ranked, evidence, told)
+        # labels in another order follow nothing that the model rightly goes by
+        unfollowed = () if health.order else _unfollowed(ranked, evidence, told)
     known = {s.name for s in unfollowed}
     enough = texts_needed(WEAK_CUE, false_alarms, n_candidates)
-    health = judged(Health(model=name, texts=len(data)), gold, answered, data.labels)
     return Suspects(
         model=name,
         data=data.name,
