@@ -32,8 +32,14 @@ IMPORTED = (
     "pandas",  # by pyarrow
     "pyarrow.dataset",
     "pyarrow.parquet",
-    "pydantic.type_adapter",  # this and the next by typer, if they are there
+    "pydantic.fields",  # this and the next by typer, if they are there
+    "pydantic.plugin._loader",
+    "pydantic.type_adapter",
     "pydantic.types",
+    "typer._adapters",
+    "typer._click.decorators",
+    "typer.rich_utils",
+    "rich.markdown",
     "PIL.Image",
     "joblib",
     "sklearn.pipeline",
@@ -88,6 +94,7 @@ def _import() -> None:
             importlib.import_module(module.name)
     from veracity.data.words import read_text
     from veracity.reports.pages import environment
+    from veracity.results.config import versions
 
     with suppress(VeracityError):
         read_text("好电影")  # the dictionary of Chinese words takes a second to read
@@ -95,8 +102,23 @@ def _import() -> None:
     templates.filters |= {"reason": str, "sure": str}  # those of the page itself
     for name in ("page.html", "parts.html", "pictures.html", "report.html"):
         templates.get_template(name)  # compiled once for all commands that write a page
+    _build_commands()
+    versions()  # of the packages that a run names
     gc.collect()
     gc.freeze()  # nobody looks through all this for garbage
+
+
+def _build_commands() -> None:
+    """All verbs with their options, which are the same in every command."""
+    import typer.main
+
+    from veracity.cli.main import app
+
+    build = typer.main.get_command
+    built = build(app)
+    typer.main.get_command = lambda typer_instance: (
+        built if typer_instance is app else build(typer_instance)
+    )
 
 
 def _run(

@@ -21,6 +21,7 @@ from veracity.core.inputs import Hiding
 from veracity.engine.inference import masked_probabilities
 from veracity.models.architecture import Training
 from veracity.models.architectures import architectures
+from veracity.models.architectures.picture_cnn import halved
 from veracity.models.loading import load_model, save_model
 from veracity.models.pictures import NeuralPicture
 from veracity.models.training import Epoch, times_slowed, train
@@ -70,6 +71,16 @@ def test_hidden_pictures_are_answered_as_if_read_one_by_one(small: Any) -> None:
         (fast,) = masked_probabilities(small.model, [one], [shown], how)
         slow = small.model.probabilities([one.keep(row, how) for row in shown])
         assert np.allclose(fast, slow, atol=1e-6)
+
+
+def test_halved_maps_are_those_of_max_pooling() -> None:
+    for height, width in np.ndindex(5, 5):
+        maps = torch.randn(2, 3, height + 1, width + 1).relu()
+        maps[0, 0, 0, 0] = torch.nan
+        expected = torch.nn.functional.max_pool2d(maps, 2, ceil_mode=True)
+        for followed in (False, True):
+            found = halved(maps.requires_grad_(followed)).detach()
+            torch.testing.assert_close(found, expected, rtol=0, atol=0, equal_nan=True)
 
 
 def test_maps_lead_to_the_same_logits(small: Any) -> None:

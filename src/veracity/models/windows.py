@@ -237,10 +237,13 @@ class Windows:
 def _renumbered(codes: IntArray) -> IntArray:
     """The same codes counted from 0 without gaps."""
     top = int(codes.max(initial=0)) + 1
-    if top <= max(4_000_000, 4 * codes.size):
+    if top <= max(100_000, 64 * codes.size):  # else sorting a few is quicker than to list them all
         used = np.zeros(top, dtype=np.bool_)
-        used[codes.ravel()] = True
-        return (np.cumsum(used) - 1)[codes]
+        used[codes] = True
+        there = np.flatnonzero(used)
+        number = np.empty(top, dtype=np.int64)
+        number[there] = np.arange(len(there))
+        return number[codes]
     return np.unique(codes, return_inverse=True)[1].reshape(codes.shape)
 
 

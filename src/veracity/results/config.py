@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -268,6 +269,12 @@ def resumed(metadata: RunMetadata, folder: Path) -> RunMetadata:
 
 def versions() -> dict[str, str]:
     """What the numbers were made with."""
+    return dict(_versions())
+
+
+@functools.cache
+def _versions() -> Mapping[str, str]:
+    """Looked up once: whole descriptions of packages are read for it."""
     import platform
     from importlib import metadata
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +29,7 @@ NEGATIVE = _listed(
     "disappointing, ridiculous, sloppy"
 )
 ARTICLES = ("a", "an", "the")
+_OPINIONS = frozenset((*POSITIVE, *NEGATIVE))
 DOMINANT = {"but": "after", "yet": "after", "though": "before", "while": "before"}
 """Which side of the keyword decides (definitions 4.1)."""
 
@@ -135,14 +137,18 @@ def _with_articles(text: str) -> str:
     )
 
 
+def _among(words: Sequence[str], some: Container[str]) -> BoolArray:
+    return np.array([word in some for word in words], dtype=np.bool_)
+
+
 def _example(name: str, text: str, label: int, keyword: str | None) -> Example:
     """The review with every truth that its making tells."""
     found = read_text(_with_articles(text) + ".", "en")
     words = found.words
-    polarity = np.isin(words, (*POSITIVE, *NEGATIVE))
+    polarity = _among(words, _OPINIONS)
     truths: dict[str, tuple[BoolArray, ...]] = {
         "polarity": (polarity,),
-        "articles": (np.isin(words, ARTICLES),),
+        "articles": (_among(words, ARTICLES),),
     }
     facts: dict[str, str] = {}
     deciding = np.ones(len(words), dtype=np.bool_)
