@@ -388,6 +388,25 @@ def test_damaged_files_are_refused_with_a_reason(tmp_path: Path, kind: str, mess
         load_data(damaged(tmp_path, kind))
 
 
+def test_lengths_that_point_out_of_an_arrow_file_are_told(tmp_path: Path) -> None:
+    """A flipped bit in the ends of texts asked for memory without end, or was a bus error."""
+    place = tmp_path / "saved"
+    place.mkdir()
+    (place / "state.json").write_text('{"_data_files": [{"filename": "data.arrow"}]}')
+    (place / "dataset_info.json").write_text("{}")
+    table = pa.table({"text": ["good film", "bad film"], "label": ["pos", "neg"]})
+    sink = pa.OSFile(str(place / "data.arrow"), "wb")
+    with sink, pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    whole = (place / "data.arrow").read_bytes()
+    ends = np.array([0, 9, 17], dtype=np.int32).tobytes()
+    assert whole.count(ends) == 1
+    far = np.array([0, 2**30, 2**31 - 1], dtype=np.int32).tobytes()
+    (place / "data.arrow").write_bytes(whole.replace(ends, far))
+    with pytest.raises(DataError, match="expected a whole Arrow file"):
+        load_data(place)
+
+
 def test_what_is_neither_file_nor_corpus() -> None:
     with pytest.raises(DataError, match=r"no file 'gone/data.csv'"):
         load_data("gone/data.csv")

@@ -52,6 +52,16 @@ def data_of(page: str) -> dict[str, Any]:
 # ---- the page -----------------------------------------------------------------------------------
 
 
+def test_half_a_character_in_a_damaged_run_is_shown_as_lost(tmp_path: Path) -> None:
+    run = made_run(tmp_path / "run", models=["m"], methods=["occlusion"], size=6)
+    record = run.folder / "run.json"
+    whole = record.read_text("utf-8")
+    record.write_text(whole.replace("made-up classifier", "made-up \\ud800classifier"), "utf-8")
+    again = Run.open(run.folder)
+    assert "\ud800classifier" in again.config.models["m"].about
+    assert "made-up ?classifier" in write_report(again).read_text("utf-8")
+
+
 def test_a_report_is_built_without_torch_or_plug_ins(run: Run, tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from veracity.results.run import Run; "

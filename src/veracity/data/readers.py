@@ -376,6 +376,7 @@ def _within(schema: Any, batches: Iterable[Any], path: Path) -> Any:
 
     kept, size, values = [], 0, 0
     for batch in batches:
+        batch.validate(full=True)  # lengths out of a damaged file point anywhere in memory
         size += batch.nbytes
         BYTES.check(size, path)
         values += sum(map(_leaves, batch.columns))

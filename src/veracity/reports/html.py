@@ -56,7 +56,7 @@ def build_report(run: Run, conclusions: Conclusions | None = None) -> str:
     page = ""
     for room in _PICTURE_ROOMS if pictured else _ROOMS:
         page = _render(_Page(run, said, found, texts, shown(run, texts, room=room)))
-        if len(page.encode()) < LARGEST:
+        if len(page.encode("utf-8", "replace")) < LARGEST:
             return page
     # no sentence is to blame: so many methods and quantities only fit without the lesser ones
     headlines = [s for s in found if s.headline]
