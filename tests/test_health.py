@@ -267,6 +267,32 @@ def test_a_model_is_judged_before_its_explanations(
         assert re.search(r"5 at random \d+ %, \d+ to \d+;", said.recommendation.effect)
 
 
+class Many(Bag):
+    """Sums so many words that no five of them decide."""
+
+    def __init__(self) -> None:
+        super().__init__({"good": 1.0, "bad": -1.0})
+
+
+def test_words_that_change_no_answer_are_not_shown_as_what_decides(tmp_path: Path) -> None:
+    """Hiding what a method marked changed 0 % of the answers, and it was to be shown."""
+    rng = np.random.default_rng(3)
+    examples = []
+    for i in range(40):
+        words = [("bad", "good")[i % 2]] * 14 + list(rng.choice(["the", "film", "was"], 14))
+        rng.shuffle(words)
+        examples.append(Example(str(i), Text.of_words(list(words)), i % 2))
+    data = Dataset("made", ("neg", "pos"), tuple(examples))
+    found = audit(Many(), data, "occlusion, random_scores", out=tmp_path / "run")
+    (said,) = found.conclusions.models
+    shown = next(v for v in said.verdicts if "show the words" in v.purpose)
+    assert shown.use is None and "do not show them as what the decision hangs on" in shown.sentence
+    assert "changes 0 % of the answers (words deleted; 5 at random 0 %)" in shown.sentence
+    assert "to show the words" not in said.recommendation.sentence.split(".")[0]
+    ordered = next(v for v in said.verdicts if "order the words" in v.purpose)
+    assert ordered.use == "occlusion" == said.recommendation.method
+
+
 def test_a_run_without_these_tests_still_opens(tmp_path: Path) -> None:
     from made_run import made_run
 

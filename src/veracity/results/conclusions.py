@@ -94,13 +94,58 @@ def conclude(run: Run) -> Conclusions:
     for model in run.models:
         own = [s for s in found if s.model == model]
         state = replace(health(run, model), by_words=_goes_by_words(own))
-        advised = [v for v in verdicts(own, state, costs) if v.use]
+        advised = [v for v in _said(run, own, state, costs) if v.use]
         best = _best_overall(model, advised, costs) if advised else ""
-        said = verdicts(own, state, costs, preferred=best)
+        said = _said(run, own, state, costs, preferred=best)
         conclusions.append(
             Conclusion(model, state, tuple(said), _recommended(run, own, said, state, costs))
         )
     return Conclusions(tuple(found), tuple(conclusions))
+
+
+def _said(
+    run: Run, found: Sequence[Standing], state: Health, costs: Costs, *, preferred: str = ""
+) -> list[Verdict]:
+    """The verdicts, without a method whose marked words change the answers no oftener than others
+    do: it may order words best, and what it would show does not decide."""
+    return [
+        replace(v, use=None, tied=(), leads=False, disagree=False, sentence=why)
+        if (why := _idle(run, found, v))
+        else v
+        for v in verdicts(found, state, costs, preferred=preferred)
+    ]
+
+
+def _idle(run: Run, found: Sequence[Standing], verdict: Verdict) -> str:
+    """That hiding a method's first words changes answers no oftener than hiding others, under
+    every way of hiding; empty where it does, or where that was not asked."""
+    best = (verdict.use, *verdict.tied)
+    some = [
+        (s, s.chance, entry)
+        for s in found
+        if s.name == CHANGED and s.metric in verdict.metrics and s.chance is not None
+        for entry in s.entries
+        if entry.method in best and entry.n
+    ]
+    tests = [one for one in some if one[2].method == verdict.use]
+    if not tests or _target(run) or any(e.mean > chance.mean for _, chance, e in some):
+        return ""
+    nouns, first = (
+        run.nouns,
+        int(run.config.metrics[tests[0][0].metric].settings.get("first", FIRST)),
+    )
+    changes = listed(
+        [
+            f"{percent(e.mean)} of the answers ({nouns.units} {s.where}; {first} at random "
+            f"{percent(chance.mean)})"
+            for s, chance, e in tests
+        ]
+    )
+    return (
+        f"To {verdict.purpose}, no method is recommended: hiding the {first} {nouns.units} that "
+        f"{verdict.use}, the best, scores highest changes {changes}. So few {nouns.units} do not "
+        f"decide here: do not show them as what the decision hangs on."
+    )
 
 
 def _goes_by_words(found: Sequence[Standing]) -> bool:
@@ -152,6 +197,7 @@ def _recommended(
     if equals:
         sentence += f" Not told apart from it here: {listed(sorted(equals))}."
     cautions += _at_home(run, found, fits, method)
+    cautions += _unproved(run, found, method)
     for v in advised:
         tests = [s for s in found if s.headline and s.purpose == v.purpose and able(s)]
         if v.disagree:
@@ -294,6 +340,17 @@ def _effect(run: Run, found: Sequence[Standing], method: str) -> str:
     units = f"{first} {nouns.units}" if first > 1 else nouns.unit
     by = "scores highest for the answer" if run.config.explainers[method].signed else "marks"
     return f"Of {many}, hiding the {units} that {method} {by} changes {listed(changes)}."
+
+
+def _unproved(run: Run, found: Sequence[Standing], method: str) -> list[str]:
+    """That what the effect's sentence tells may be luck, if no way of hiding shows otherwise."""
+    entries = [e for s in found if s.name == CHANGED for e in s.entries if e.method == method]
+    if not entries or _target(run) or any(e.better_than_chance is not False for e in entries):
+        return []
+    return [
+        f"it is not shown that hiding its first {run.nouns.units} changes answers oftener than "
+        "hiding random ones does"
+    ]
 
 
 def _by_answer(run: Run, found: Sequence[Standing], state: Health, method: str) -> str:
