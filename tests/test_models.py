@@ -18,6 +18,7 @@ from conftest import SHARED, words
 from veracity.core.classifiers import abilities
 from veracity.core.errors import DataError, ModelError, PluginError
 from veracity.core.examples import Dataset, Example
+from veracity.core.files import sole_writer
 from veracity.core.inputs import Hiding, Text
 from veracity.data.splits import Splits
 from veracity.engine.inference import masked_probabilities, probabilities
@@ -26,7 +27,7 @@ from veracity.models.architectures import architectures
 from veracity.models.architectures.attention_lstm import AttentionLstm, AttentionNetwork
 from veracity.models.architectures.text_cnn import ConvolutionNetwork, TextCnn
 from veracity.models.embeddings import vectors_for
-from veracity.models.loading import load_model, save_model
+from veracity.models.loading import MODEL, load_model, save_model
 from veracity.models.training import Adam, train
 
 BUILT_IN = (
@@ -178,6 +179,20 @@ def test_a_fine_tuned_folder_is_also_a_transformers_folder(minilm_folder: Path) 
     assert ours.probabilities([words(text)])[0] == pytest.approx(expected, abs=1e-5)
     from_pipeline: Any = load_model(theirs)
     assert from_pipeline.probabilities([words(text)])[0] == pytest.approx(expected, abs=1e-5)
+
+
+def test_weights_that_a_killed_command_left_are_not_written_again(tmp_path: Path, cnn: Any) -> None:
+    folder = tmp_path / "m"
+    with sole_writer(folder, MODEL):
+        save_model(cnn, cnn.architecture, folder, record={})
+    (folder / "veracity.json").unlink()  # killed before the record was there
+    weights = folder / "model.safetensors"
+    before = weights.stat().st_mtime_ns
+    save_model(cnn, cnn.architecture, folder, record={})
+    assert weights.stat().st_mtime_ns == before and [*folder.glob("*.part")] == []
+    weights.write_bytes(b"cut")
+    save_model(cnn, cnn.architecture, folder, record={})
+    assert load_model(folder).identity() == cnn.identity()
 
 
 def test_broken_model_folders_are_told(tmp_path: Path, cnn: Any, encoder_folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import filecmp
 import hashlib
 from collections.abc import Mapping
 from math import prod
@@ -45,11 +46,15 @@ def weights_of(model: nn.Module) -> dict[str, torch.Tensor]:
 
 
 def save_weights(model: nn.Module, folder: Path) -> None:
-    """`model.safetensors` in a folder, new or whole."""
+    """`model.safetensors` in a folder, new or whole; what a command that was killed behind it left
+    is not written again."""
     folder.mkdir(parents=True, exist_ok=True)
-    part = folder / "model.safetensors.part"
+    part, whole = folder / "model.safetensors.part", folder / "model.safetensors"
     save_file(weights_of(model), part)
-    part.replace(folder / "model.safetensors")
+    if whole.exists() and filecmp.cmp(part, whole, shallow=False):
+        part.unlink()
+    else:
+        part.replace(whole)
 
 
 def identity_with(model: nn.Module, settings: str) -> str:
