@@ -368,6 +368,13 @@ class Suspects:
             # what such a model leans on is luck: neither a leak nor its subject
             yield from (self.remark, self.detection_limit)
             return
+        if copied := ", ".join(
+            s.name for s in self.found if s.copied and s.name not in self.allowed
+        ):
+            yield (
+                f"Look whether labels were copied into the texts, or writers name them: {copied}. "
+                "--fail counts them, unless they are named (--allow WORD,WORD)"
+            )
         if self.meaningless and len(self.meaningless) < len(self.found):
             first = self.found[0].name
             also = "" if first in self.meaningless else f", beside {first}, which leads the list"
@@ -381,13 +388,6 @@ class Suspects:
                 f"The word vectors do not know {', '.join(self.unknown)}: whether the subject "
                 "warrants such a word is for you to say; --fail counts it, unless it is named "
                 "(--allow WORD,WORD)"
-            )
-        if copied := ", ".join(
-            s.name for s in self.found if s.copied and s.name not in self.allowed
-        ):
-            yield (
-                f"Look whether labels were copied into the texts, or writers name them: {copied}. "
-                "--fail counts them, unless they are named (--allow WORD,WORD)"
             )
         if len(self.meaningful) >= MANY_WORDS:
             yield (
