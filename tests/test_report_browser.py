@@ -7,13 +7,19 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import veracity
 from conftest import words
-from made_pictures import made_picture_run
+from made_pictures import Corner, made_picture_run, made_pictures
 from made_run import ATTACK, BREAKOUT, GIVES_NGRAMS, QUALITY, made_run
 from veracity.core.examples import Dataset, Example
 from veracity.core.truths import WordSets
+from veracity.experiments.dryrun_plan import plan_dryrun
+from veracity.experiments.dryrun_record import DryRun
+from veracity.reports.dryrun import write_dryrun
+from veracity.reports.explanations import Explanation, write_explanations
 from veracity.reports.html import write_report
 from veracity.reports.suspects import write_suspects
 from veracity.reports.truths import write_words
@@ -102,6 +108,18 @@ def opened(browser: Browser, path: Path, *, width: int = 1280, scheme: Any = "li
     page = context.new_page()
     page.goto(path.as_uri())
     return page
+
+
+def complaints(browser: Browser, path: Path) -> list[str]:
+    """What a page writes to the console, raises or asks for, beside itself."""
+    page = browser.new_page()
+    seen: list[str] = []
+    page.on("console", lambda m: seen.append(f"console {m.text}"))
+    page.on("pageerror", lambda e: seen.append(f"error {e}"))
+    page.on("request", lambda r: seen.append(r.url))
+    page.goto(path.as_uri())
+    page.close()
+    return [one for one in seen if one != path.as_uri()]
 
 
 def labels_of_cards(page: Page) -> list[str]:
@@ -326,8 +344,6 @@ def test_the_page_is_built_for_screen_readers(browser: Browser, report: Path) ->
 
 @pytest.fixture(scope="module")
 def dry_page(rehearsal: Any) -> Path:
-    from veracity.reports.dryrun import write_dryrun
-
     return write_dryrun(rehearsal.record)
 
 
@@ -530,3 +546,69 @@ def test_pictures_are_switched_by_keyboard_and_seen_without_script(
     assert plain.locator(".card").count() == 12
     assert plain.locator(".with-map .map").first.is_visible()
     context.close()
+
+
+# ---- every page -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def pages(
+    report: Path, dry_page: Path, leaning: Path, wordy: Path, tmp_path_factory: Any
+) -> dict[str, Path]:
+    """A page of each kind, with something to show or with nothing."""
+    place = tmp_path_factory.mktemp("pages")
+    labels = Corner.labels
+    picture = made_pictures(1).examples[0].input
+    shown = {
+        "texts": veracity.explain(_short, "a text of some words", "occlusion"),
+        "pictures": veracity.explain(Corner(), picture, "occlusion"),
+    }
+    explained = {
+        f"explained {name}": write_explanations(
+            [Explanation("one", a, np.array([0.2, 0.8]), labels) for a in found],
+            place / f"{name}.html",
+            model="m",
+        )
+        for name, found in shown.items()
+    }
+    unscored = {
+        f"unscored {name}": write_dryrun(
+            DryRun.start(place / name, plan_dryrun(model, data, out=place / name).config())
+        )
+        for name, model, data in (
+            ("pictures", "picture_cnn", "made_shapes(n=60, side=16)"),
+            ("texts", "text_cnn", "made_reviews(n=60)"),
+        )
+    }
+    pictured = write_report(made_picture_run(place / "run"))
+    return {
+        "audit": report,
+        "pictured audit": pictured,
+        "dry run": dry_page,
+        "suspects": leaning,
+        "words": wordy,
+        **explained,
+        **unscored,
+    }
+
+
+def _short(texts: list[str]) -> Any:
+    short = np.array([1 / (1 + len(one.split())) for one in texts])
+    return np.stack([1 - short, short], axis=1)
+
+
+def test_no_page_raises_an_error(browser: Browser, pages: dict[str, Path]) -> None:
+    assert {name: complaints(browser, path) for name, path in pages.items()} == {
+        name: [] for name in pages
+    }
+
+
+def test_colours_are_chosen_on_pages_of_explanations(
+    browser: Browser, pages: dict[str, Path]
+) -> None:
+    for name in ("explained texts", "explained pictures", "unscored pictures"):
+        page = opened(browser, pages[name])
+        expect(page.locator("#theme")).to_have_text("Dark colours")
+        page.locator("#theme").click()
+        expect(page.locator("#theme")).to_have_text("Light colours")
+        page.context.close()

@@ -144,7 +144,7 @@ def check_plugin(plugin: Plugin) -> None:
     written = description(cls).partition("(")[0] not in ("", cls.__name__)
     _promise(written, f"{spec} has no docstring, whose beginning is shown in lists")
     fields = {f.name for f in dataclasses.fields(cls)}
-    hidden = ", ".join(sorted(set(vars(plugin)) - fields))
+    hidden = ", ".join(sorted(set(vars(plugin)) - fields - {"_given", "_told"}))
     _promise(not hidden, f"{spec} keeps what is no setting of it: {hidden}")
     name, values = parse_spec(spec)
     _promise(name == cls.plugin_name(), f"{spec} does not print its name, {cls.plugin_name()}")

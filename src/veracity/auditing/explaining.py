@@ -21,6 +21,7 @@ from ..engine.inference import probabilities
 from ..engine.seeds import generator
 from ..explainers import explainers as known_explainers
 from ..models.loading import load_model
+from .labels import introduce
 from .training_sets import fit_explainer
 
 Target = str | int
@@ -51,6 +52,7 @@ def explain(
     given = cast(Sequence[str | Input], [texts] if single else texts)
     inputs = [read_text(t, language) if isinstance(t, str) else t for t in given]
     kind = inputs[0].kind if inputs else Text.kind
+    introduce(loaded, inputs)
     explainer = explainer.for_kind(kind)
     check_ability(explainer, loaded, kind)
     if not inputs:

@@ -3,15 +3,39 @@
 from __future__ import annotations
 
 import dataclasses
+import textwrap
 import warnings
 from collections.abc import Mapping, Sequence
 
 from ..core.classifiers import Classifier
 from ..core.errors import DataError, ModelError
 from ..core.examples import UNLABELLED, Dataset
+from ..core.images import Image
+from ..core.inputs import Input, Text, input_kind
 
 SHOWN_LABELS = 10
 """So many labels that a model does not know are named."""
+
+MEANT = {
+    Text.kind: "Give it texts, or choose a model that reads {many}",
+    Image.kind: "Name a file, a folder or a .zip of pictures that is there",
+}
+"""By the kind of input that a model reads, what to do when it is given {many} of another."""
+
+
+def introduce(model: Classifier, inputs: Sequence[Input]) -> None:
+    """Shows a model what it will be asked, before anything looks at its labels: for these
+    somebody's code may have to be asked. One that reads another kind of input is told apart."""
+    reads = getattr(model, "reads", None)
+    strange = next((one for one in inputs if reads not in (None, one.kind)), None)
+    if reads is not None and strange is not None:
+        expected, seen = input_kind(reads).nouns, strange.nouns
+        shown = textwrap.shorten(str(strange), 60, placeholder=" …")
+        raise ModelError(
+            f"expected {expected.many}, which this model reads; got {seen.many} ({shown!r}). "
+            + MEANT[reads].format(many=seen.many)
+        )
+    getattr(model, "probe_with", lambda _: None)(inputs)
 
 
 def fit_labels(data: Dataset, models: Mapping[str, Classifier]) -> Dataset:
@@ -19,8 +43,7 @@ def fit_labels(data: Dataset, models: Mapping[str, Classifier]) -> Dataset:
     if not len(data):
         raise DataError(f"expected at least one example in {data.name}, got none")
     for model in models.values():
-        # before anything looks at its labels: for these somebody's code may have to be asked
-        getattr(model, "probe_with", lambda _: None)([e.input for e in data])
+        introduce(model, [e.input for e in data])
     orders = {tuple(x.casefold() for x in m.labels): name for name, m in models.items()}
     if len({frozenset(order) for order in orders}) < len(orders):
         raise ModelError(

@@ -84,7 +84,8 @@ def fit_explainer(
 def fitted(explainer: Explainer, model: Classifier, training_set: Dataset) -> Explainer:
     """The method with what it learnt; what goes wrong in somebody's own is called by its name."""
     with blamed_on(explainer):
-        return explainer.fitted(model, training_set)
+        learnt = explainer.fitted(model, training_set)
+    return learnt.for_kind(training_set.kind)  # a copy that it made of itself has forgotten that
 
 
 def training_sets(

@@ -18,10 +18,14 @@ from .showing import Answer, ProgressBars, stderr
 
 if TYPE_CHECKING:
     from ..core.classifiers import Classifier
+    from ..core.examples import Dataset
     from ..core.inputs import FloatArray
 
 KEPT_AT_A_TIME = 100
 """So many explanations are written together; a kill costs no more."""
+
+PICTURE = ".png"
+"""What ends so is written as a picture, anything else as JSON lines."""
 
 
 def explain(
@@ -30,7 +34,7 @@ def explain(
     service: ModelOptions,
     texts: Annotated[
         list[str] | None,
-        typer.Argument(help="Texts; - reads lines. Or pictures: files, or folders of them."),
+        typer.Argument(help="Texts; - reads lines. Or pictures: files, folders or .zip of them."),
     ] = None,
     method: Annotated[str, typer.Option(help="Such as lime or 'lime(samples=5000)'.")] = "lime",
     data: Annotated[str, typer.Option(help="Explain a corpus or a file instead.")] = "",
@@ -55,8 +59,10 @@ def explain(
 ) -> Answer:
     """Colour the words of texts, or pictures, by how they speak for a label."""
     from ..auditing.explaining import check_ability, wanted_target
+    from ..auditing.labels import introduce
     from ..auditing.sizes import fit_sizes
     from ..auditing.training_sets import fit_explainer
+    from ..data.splits import sampled
     from ..explainers import explainers
     from ..models.loading import model_name
     from ..reports.explanations import (
@@ -70,32 +76,30 @@ def explain(
         raise DataError("expected texts or --data, and not both. Try: veracity explain MODEL TEXT")
     if out is not None and html is not None:
         raise DataError("expected --out or --html, not both: they are written by separate commands")
-    pictured = are_pictures(texts or [])
+    painted = out is not None and out.suffix.lower() == PICTURE
     if out is not None:
-        check_new(out, records=False)
+        check_new(out, records=not painted)
     if html is not None:
         from ..reports.pages import check_page
 
         check_page(html)
     explainer = explainers.make(method)
     loaded = service.model(model, file.labels)
-    inputs: list[tuple[str, Any]] = []
-    kind = "image" if pictured else "text"
-    read = {model_name(model): loaded}
+    given: Dataset[Any]
     if data:
-        inputs = [(e.id, e.input) for e in fit_sizes(file.part(data, split, limit, seed), read)]
-        kind = inputs[0][1].kind if inputs else kind
-    explainer = explainer.for_kind(kind)
-    check_ability(explainer, loaded, kind)
+        given = file.part(data, split, limit, seed)
+    elif are_pictures(texts or [], getattr(loaded, "reads", "")):
+        given = sampled(typed_pictures(texts or [], file.size, file.segments), limit, seed=seed)
+    else:
+        given = sampled(typed_texts(texts or [], file.language, file.max_words), limit, seed=seed)
+    introduce(loaded, [e.input for e in given])
+    if painted and given.kind != "image":
+        raise DataError(f"{out}: {PICTURE} is for maps over pictures; of texts, choose .jsonl")
+    inputs = [(e.id, e.input) for e in fit_sizes(given, {model_name(model): loaded})]
+    explainer = explainer.for_kind(given.kind)
+    check_ability(explainer, loaded, given.kind)
     learnt_from = training_data(train, replace(file, layout=train_layout), seed)
     explainer = fit_explainer(explainer, loaded, learnt_from, seed=seed)
-    if pictured:
-        typed = typed_pictures(texts or [], file.size, file.segments)
-        inputs = [(e.id, e.input) for e in fit_sizes(typed, read)]
-    elif texts:
-        lines = typed_texts(texts, file.language, file.max_words)
-        inputs = [(str(i), text) for i, text in enumerate(lines)]
-    painted = kind == "image" and out is not None and out.suffix.lower() == ".png"
     wanted = wanted_target(target, loaded.labels)
     explaining = _Explaining(loaded, explainer, inputs, wanted, seed)
     if out is not None and not painted:
@@ -128,7 +132,9 @@ def explain(
     if html is None:
         return Answer(
             json=content,
-            notes=["--out NAME.png writes the map over the picture"] if kind == "image" else [],
+            notes=["--out NAME.png writes the map over the picture"]
+            if given.kind == "image"
+            else [],
             show=lambda console: print_explanations(console, explained, top=top),
         )
     write_explanations(explained, html, model=model_name(model))

@@ -294,12 +294,14 @@ def numbers(option: str, text: str) -> tuple[float, ...]:
         ) from None
 
 
-def typed_texts(texts: list[str], language: str, max_words: int) -> list[Any]:
+def typed_texts(texts: list[str], language: str, max_words: int) -> Dataset:
+    """The texts that were typed, or lines of standard input, by their numbers from 0."""
+    from ..core.examples import UNLABELLED, Dataset, Example
     from ..data.words import read_text
 
     typed = texts != ["-"]
     lines = texts if typed else [line.rstrip("\n") for line in sys.stdin if line.strip()]
-    found = []
+    found: list[Example[Any]] = []
     for number, line in enumerate(lines, start=1):
         if "\0" in line:
             raise DataError(f"text {number} holds a NUL byte: expected plain text. Remove it")
@@ -311,7 +313,7 @@ def typed_texts(texts: list[str], language: str, max_words: int) -> list[Any]:
                 f"text {number} has {text.n_features:,} words: expected at most {max_words:,}. "
                 "Shorten it, or raise --max-words"
             )
-        found.append(text)
+        found.append(Example(str(len(found)), text, 0))
     if not found:
         raise DataError("expected at least one text on standard input, got none")
-    return found
+    return Dataset("these texts", (UNLABELLED,), tuple(found))

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class Classifier(Protocol):
-    """Anything that gives each input a probability per label: each reads inputs of its own kind."""
+    """Anything that gives each input a probability per label: each reads inputs of its own kind,
+    and one with an attribute `reads` says which."""
 
     @property
     def labels(self) -> tuple[str, ...]: ...

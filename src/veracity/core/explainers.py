@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -78,7 +77,7 @@ class Explainer(Plugin, TakesInputs, ABC):
         """This method at so many questions a text; itself where that is not for it to choose."""
         if not self.question_settings:
             return self
-        return cast(Self, replace(cast(Any, self), **{self.question_settings[0]: questions}))
+        return self.altered(**{self.question_settings[0]: questions})
 
     def missing(self, model: Classifier) -> str | None:
         """What the method needs and this model lacks; methods with options may need more."""

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import StrEnum
 from functools import cached_property
-from itertools import accumulate, compress
-from typing import Any, ClassVar, Protocol, Self
+from itertools import accumulate, compress, islice
+from typing import Any, ClassVar, Protocol, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import TypeVar
 
-from .errors import DataError
+from .errors import DataError, PluginError
 
 BoolArray = NDArray[np.bool_]
 FloatArray = NDArray[np.float64]
@@ -315,6 +316,9 @@ class TakesInputs:
     suited: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     """By kind of input, settings that suit it better than the usual ones."""
 
+    _given: frozenset[str]
+    """The settings that somebody named, which no kind of input changes."""
+
     def unfit(self, kind: str) -> str:
         """Why it is not for inputs of this kind; nothing if it is."""
         if self.takes != ANY_KIND and kind not in self.takes:
@@ -324,18 +328,37 @@ class TakesInputs:
             return ""
         return f"hides by {hiding}, which {kind}s cannot be; choose hiding={' or '.join(ways)}"
 
+    def __new__(cls, *values: Any, **settings: Any) -> Self:
+        """Notes what is named: that it is the usual value does not say that nobody chose it."""
+        made = super().__new__(cls)
+        places = (f.name for f in fields(cls) if f.init) if is_dataclass(cls) else ()
+        object.__setattr__(made, "_given", frozenset((*islice(places, len(values)), *settings)))
+        return made
+
     def for_kind(self, kind: str) -> Self:
-        """This with what suits inputs of a kind wherever nobody chose otherwise."""
-        chosen = {
-            name: value
-            for name, value in self.suited.get(kind, {}).items()
-            if getattr(self, name) == getattr(type(self), name)
-        }
+        """This with what suits inputs of a kind wherever nobody chose; None leaves it open. What
+        somebody chose is told even where it is the usual value: its text is read for this kind."""
+        suited = self.suited.get(kind, {})
+        free = [n for n in suited if n not in self._given or getattr(self, n) is None]
+        chosen = {name: suited[name] for name in free}
         ways, hiding = input_kind(kind).hidings, getattr(self, "hiding", None)
-        usual = getattr(type(self), "hiding", None)
-        if hiding is not None and hiding not in ways and hiding == usual:
+        if hiding is not None and hiding not in ways and "hiding" not in self._given:
             chosen["hiding"] = ways[0]
-        return replace(self, **chosen) if chosen else self  # type: ignore[type-var]
+        if not (chosen or suited):
+            return self
+        try:
+            made = replace(cast(Any, self), **chosen) if chosen else copy(self)
+        except ValueError as error:
+            also = ", ".join(f"{name}={value}" for name, value in chosen.items())
+            raise PluginError(f"{kind}s are explained with {also}: {error}") from None
+        object.__setattr__(made, "_told", frozenset(suited))
+        return cast(Self, made)
+
+    def altered(self, **settings: Any) -> Self:
+        """A copy with other settings, for the kind of input that this is for."""
+        made = replace(cast(Any, self), **settings)
+        object.__setattr__(made, "_told", getattr(self, "_told", frozenset()))
+        return cast(Self, made)
 
 
 In = TypeVar("In", bound=Input, default=Text, covariant=True)

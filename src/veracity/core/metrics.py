@@ -177,7 +177,7 @@ class HidingMetric(Metric):
     def variants(self, truth_kinds: Sequence[str]) -> tuple[Metric, ...]:
         ways = next(kind.hidings for kind in input_kinds() if self.hiding in kind.hidings)
         other = next(way for way in ways if way != self.hiding)
-        return (self, replace(self, hiding=other))  # type: ignore[type-var]
+        return (self, self.altered(hiding=other))
 
     def n_questions(self, n_units: int) -> int | None:
         return len(self.maskings(n_units)) or None
@@ -205,7 +205,7 @@ class TruthMetric(Metric):
 
     def variants(self, truth_kinds: Sequence[str]) -> tuple[Metric, ...]:
         kinds = [kind for kind in self.usual_truths if kind in truth_kinds]
-        return tuple(replace(self, truth=kind) for kind in kinds) or (self,)
+        return tuple(self.altered(truth=kind) for kind in kinds) or (self,)
 
     def n_questions(self, n_units: int) -> int | None:
         return 0  # truths are told, not asked for

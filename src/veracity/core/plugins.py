@@ -50,6 +50,9 @@ class Plugin:
     largest: ClassVar[Mapping[str, int]] = {}
     """The largest numbers that settings take, where these lie below `LARGEST`."""
 
+    _told: frozenset[str] = frozenset()
+    """Settings that print even where they are the defaults."""
+
     @classmethod
     def plugin_name(cls) -> str:
         """The class name in snake case, which is also the name of its file; without its kind, which
@@ -69,11 +72,11 @@ _UNIONS = (typing.Union, types.UnionType)
 
 
 def settings(plugin: Plugin, *, defaults: bool = True) -> dict[str, Any]:
-    """A plug-in's settings, not what it learnt; only those unlike the defaults, if asked."""
+    """A plug-in's settings, not what it learnt; if asked, only those that its text must name."""
     return {
         f.name: getattr(plugin, f.name)
         for f in _settable(type(plugin))
-        if defaults or getattr(plugin, f.name) != f.default
+        if defaults or getattr(plugin, f.name) != f.default or f.name in plugin._told
     }
 
 

@@ -36,6 +36,8 @@ identity_of = cache(Alignment.identity)
 class NeuralPicture(nn.Module):
     """Normalised pixels, a network, and what it can be asked."""
 
+    reads: ClassVar[str] = Image.kind
+
     batch_dependent: ClassVar[bool] = True
     """In batches of another shape, sums of 32-bit numbers have other last digits."""
 

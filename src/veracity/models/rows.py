@@ -36,6 +36,8 @@ class EmbeddedRows(Embedded):
 class RowClassifier(nn.Module):
     """Asked in batches of like length, and about equal rows once."""
 
+    reads: ClassVar[str] = Text.kind
+
     batch_dependent: ClassVar[bool] = True
     """In batches of another shape, sums of 32-bit numbers have other last digits."""
 

@@ -20,7 +20,7 @@ from ..results.run import SUMMARIES
 from . import plots
 from .dryrun_sentences import SIGNS, any_few, glance, headline, remarks, with_mark
 from .html import write_report
-from .pages import is_newer, rendered, write_page
+from .pages import BROWSER, THEME, is_newer, rendered, write_page
 from .picture_cards import PictureStore, picture_overlays
 from .pictures import outlined
 from .sentences import Sentence, SentenceStore, choose, explained
@@ -68,6 +68,7 @@ def build_dryrun(
     return rendered(
         "dryrun.html",
         styles=("report.css", "pictures.css") if pictured else ("report.css",),
+        scripts=BROWSER if page.kept.items else (THEME,),
         pictures=pictured,
         page=page,
         headline=headline(dry, found),

@@ -100,8 +100,11 @@ class Explanation:
 
 
 def print_explanations(console: Console, found: Sequence[Explanation], *, top: int) -> None:
-    """Each text shaded, with the answer above it and the strongest words below."""
+    """Each text shaded, with the answer above it and the strongest words below; each picture under
+    its name, with the strongest segments, numbered from 1 as `scores` are."""
     for one in found:
+        if isinstance(one.attribution.input, Image):
+            console.print(Line(printable(one.id)), soft_wrap=True)
         others = len(one.labels) - len(one.likeliest)
         likely = ", ".join(f"{printable(label)} {number(p)}" for label, p in one.likeliest)
         answer = Line("answer ")
@@ -122,8 +125,9 @@ def _table(one: Explanation, top: int) -> Table:
     pictured = isinstance(one.attribution.input, Image)
     table.add_column("segment" if pictured else "word", overflow="fold")
     table.add_column(Line(f"score for {printable(one.target)}"), justify="right", no_wrap=True)
-    for _, word, score in one.strongest(top):
-        table.add_row(Line(printable(shortened(word, LONGEST))), number(score, signed=True))
+    for place, word, score in one.strongest(top):
+        name = f"{place + 1}, {word}" if pictured else shortened(word, LONGEST)
+        table.add_row(Line(printable(name)), number(score, signed=True))
     left = one.attribution.input.n_units - top
     if left > 0:
         table.add_row(Line(f"{left} more (--top)", style="dim"), "")

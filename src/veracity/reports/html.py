@@ -18,7 +18,7 @@ from ..results.sampling import Noise, OwnError, leads, noise, own_errors, questi
 from ..results.standings import Standing
 from ..results.verdicts import Verdict
 from . import charts, plots
-from .pages import pair_page, rendered, write_page
+from .pages import BROWSER, pair_page, rendered, write_page
 from .picture_cards import PicturePayload, picture_payload
 from .pictures import outlined
 from .scoreboard import Board, board, comparisons, leading
@@ -71,6 +71,7 @@ def _render(page: _Page) -> str:
             "charts.css",
             *(("pictures.css",) if page.pictured is not None else ()),
         ),
+        scripts=BROWSER,
         nouns=page.run.nouns,
         shown_as=("picture", "Pictures")
         if page.pictured is not None

@@ -26,6 +26,10 @@ from .scoreboard import ARROWS, against_chance
 
 _HERE = Path(__file__).parent
 
+THEME = "theme.js"
+BROWSER = (THEME, "report.js")
+"""The scripts of pages on which sentences or pictures are chosen."""
+
 
 OURS = b'name="generator" content="Veracity"'
 
@@ -58,7 +62,7 @@ def rendered(
     template: str,
     *,
     styles: Sequence[str] = ("report.css",),
-    scripts: Sequence[str] = ("report.js",),
+    scripts: Sequence[str] = (THEME,),
     filters: Mapping[str, Callable[..., Any]] | None = None,
     nouns: Nouns = Text.nouns,
     pictures: bool = False,

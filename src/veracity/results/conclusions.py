@@ -420,7 +420,17 @@ def _explain_command(run: Run, model: str, method: str) -> str:
     if "--labels" not in shlex.split(source) and known != labels:
         source += f" --labels {shlex.quote(written_labels(labels))}"  # it has only numbers for them
     more = f" --target {shlex.quote(target)}" if target else ""
-    return f"veracity explain {source} {run.nouns.sample} --method {shlex.quote(method)}{more}"
+    shown = f"{run.nouns.sample}{_as_read(run)} --method {shlex.quote(method)}"
+    return f"veracity explain {source} {shown}{more}"
+
+
+def _as_read(run: Run) -> str:
+    """The options with which the run's pictures were brought to their size and cut."""
+    found = ""
+    for option in ("--size", "--segments"):
+        _, given = _without(shlex.split(run.config.command), {option})
+        found += "".join(f" {option} {shlex.quote(value)}" for value in given[-1:])
+    return found
 
 
 def _target(run: Run) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from gzip import GzipFile
 from pathlib import Path
 from typing import Any
 
@@ -58,13 +60,15 @@ class ResumableLines:
 
     def finish(self) -> None:
         """All lines in the order of their places, under the file's own name."""
-        with self.part.open("rb") as file, written_whole(self.path) as out:
+        with self.part.open("rb") as file, written_whole(self.path) as out, ExitStack() as stack:
+            packed = self.path.suffix.lower() == ".gz"
+            lines = stack.enter_context(GzipFile("", "wb", fileobj=out, mtime=0)) if packed else out
             for place in sorted(self.done):
                 start, length = self.done[place]
                 file.seek(start)
                 row = json.loads(file.read(length))
                 del row["place"]
-                out.write(_encoded(row))
+                lines.write(_encoded(row))
         self.part.unlink()
 
     def _append(self, content: bytes, mode: str) -> None:

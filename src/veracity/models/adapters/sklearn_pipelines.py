@@ -7,7 +7,7 @@ import pickle
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,6 +26,8 @@ JOINED = 0x2E80
 
 class SklearnClassifier:
     """A fitted pipeline that reads strings and gives probabilities, as a classifier."""
+
+    reads: ClassVar[str] = Text.kind
 
     def __init__(self, pipeline: Any, labels: Sequence[str] | None = None) -> None:
         self.pipeline = pipeline
