@@ -192,7 +192,8 @@ def test_weights_that_a_killed_command_left_are_not_written_again(tmp_path: Path
     assert weights.stat().st_mtime_ns == before and [*folder.glob("*.part")] == []
     weights.write_bytes(b"cut")
     save_model(cnn, cnn.architecture, folder, record={})
-    assert load_model(folder).identity() == cnn.identity()
+    again: Any = load_model(folder)
+    assert again.identity() == cnn.identity()
 
 
 def test_broken_model_folders_are_told(tmp_path: Path, cnn: Any, encoder_folder: Path) -> None:
