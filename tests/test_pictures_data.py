@@ -115,10 +115,55 @@ def test_what_systems_and_people_leave_in_folders_is_no_picture(animals: Path) -
     assert len(load_data(placed(animals, **more))) == 4
 
 
-def test_links_are_followed_but_not_round_and_round(animals: Path) -> None:
+def test_links_are_followed_to_folders_outside_each_read_once(
+    tmp_path: Path, animals: Path
+) -> None:
+    placed(
+        tmp_path / "stable", **{"1.png": ANIMALS["cat/1.png"], "old/2.png": ANIMALS["dog/2.PNG"]}
+    )
+    placed(animals, **{".pool/1.png": ANIMALS["cat/1.png"]})
+    (animals / "horse").symlink_to(tmp_path / "stable")
+    (animals / "mule").symlink_to(animals / ".pool")
+    data, faults = validate(animals)
+    assert data is not None and not faults
+    assert data.balance == {"cat": 2, "dog": 2, "horse": 2, "mule": 1}
+    (tmp_path / "stable" / "round").symlink_to(animals)
+    (tmp_path / "stable" / "again").symlink_to(tmp_path / "stable" / "old")
+    (animals / "pony").symlink_to(tmp_path / "stable" / "old")
+    data, faults = validate(animals)
+    assert data is not None and data.balance == {
+        "cat": 2,
+        "dog": 2,
+        "horse": 1,
+        "mule": 1,
+        "pony": 1,
+    }
+    assert [f.severity for f in faults] == ["warning"] * 3
+    assert {f.file: f.message.split(". ")[0].rpartition(" to ")[2] for f in faults} == {
+        "horse/again": "a folder that is read as pony",
+        "horse/old": "a folder that is read as pony",
+        "horse/round": "a folder that it lies in",
+    }
+
+
+def test_links_between_labels_are_told_and_not_followed(animals: Path) -> None:
+    before = load_data(animals)
+    placed(animals, **{f"{label}/1.png": packed(plain(RED)) for label in "efgh"})
+    whole = load_data(animals)
+    for label in "efgh":
+        for other in "efgh".replace(label, ""):
+            (animals / label / f"to_{other}").symlink_to(f"../{other}")
     (animals / "cat" / "round").symlink_to(animals)
     (animals / "horse").symlink_to(animals / "dog")
-    assert load_data(animals).balance == {"cat": 2, "dog": 2, "horse": 2}
+    data, faults = validate(animals)
+    assert data is not None and data.fingerprint() == whole.fingerprint() != before.fingerprint()
+    told = {f.file: f.message for f in faults}
+    assert len(told) == 14 and {f.severity for f in faults} == {"warning"}
+    assert "it leads to f, a folder of the same data. Remove it" in told["e/to_f"]
+    assert "it leads to dog, a folder of the same data" in told["horse"]
+    assert "a folder that it lies in" in told["cat/round"]
+    with pytest.warns(UserWarning, match=r"14 other files are left out, first: horse: this link"):
+        load_data(animals)
 
 
 def test_a_zip_of_such_folders_is_read_where_it_is(tmp_path: Path, animals: Path) -> None:
