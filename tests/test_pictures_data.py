@@ -443,8 +443,28 @@ def test_segments_are_as_asked(animals: Path) -> None:
     assert larger.segments.reshape(4, 8).tolist() == [[0] * 4 + [1] * 4] * 4
     with pytest.raises(PluginError, match="no way of cutting pictures is 'gird'"):
         load_data(animals, segments="gird")
-    with pytest.raises(PluginError, match="grid"):
+    with pytest.raises(PluginError, match="grid has no setting 'size': known: across"):
         load_data(animals, segments="grid(size=3)")
+
+
+@pytest.mark.parametrize(
+    ("segments", "expected"),
+    [
+        ("grid(across=0)", "across to be a whole number from 1 to 65,535, got 0"),
+        ("grid(across=-3)", "across to be a whole number from 1 to 65,535, got -3"),
+        ("grid(across=2.5)", "across to be a whole number from 1 to 65,535, got 2.5"),
+        ("grid(across=true)", "across to be a whole number from 1 to 65,535, got True"),
+        ("slic(n=0)", "n to be a whole number from 1 to 65,535, got 0"),
+        ("slic(compactness=-1)", "compactness to be a number from 0.0001 to 1,000,000, got -1"),
+        ("quickshift(kernel=0)", "kernel to be a number from 0.01 to 224, got 0"),
+        ("quickshift(kernel=1e9)", "kernel to be a number from 0.01 to 224, got 1000000000.0"),
+        ("quickshift(ratio=2)", "ratio to be a number from 0 to 1, got 2"),
+        ("quickshift(distance=-1)", "distance to be a number from 0.01 to 1,000,000, got -1"),
+    ],
+)
+def test_settings_of_segments_have_ranges(animals: Path, segments: str, expected: str) -> None:
+    with pytest.raises(PluginError, match=re.escape(f"expected {expected}")):
+        load_data(animals, segments=segments)
 
 
 def test_what_is_for_pictures_is_refused_for_texts(tmp_path: Path) -> None:
