@@ -6,6 +6,7 @@ import functools
 import importlib.machinery
 import io
 import json
+import os
 import re
 import struct
 import time
@@ -545,6 +546,21 @@ def test_every_bad_picture_is_named_in_one_sentence(damaged: Path) -> None:
     assert [e.id for e in rest] == ["a/one.png", "b/other.png"]
     assert rest.examples[0].input.shape == (1, 1)
     assert rest.examples[0].input.n_units == 1
+
+
+def test_names_that_are_not_utf_8_are_told_as_such(animals: Path) -> None:
+    sound = load_data(animals)
+    for name in (b"cat/\xff\xfe.png", b"\xe9l\xe9phant/1.png"):
+        path = animals / os.fsdecode(name)
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(ANIMALS["cat/1.png"])
+    what = "holds half a character (a lone surrogate): rename it"
+    assert sorted(f.message for f in validate(animals)[1]) == [
+        f"expected names in UTF-8, but that of a folder around it {what}",
+        f"expected names in UTF-8, but the name of this file {what}",
+    ]
+    with pytest.warns(UserWarning, match="2 faulty files are left out"):
+        assert load_data(animals, skip_bad=True).fingerprint() == sound.fingerprint()
 
 
 def test_bad_pictures_in_an_archive_and_in_a_table(tmp_path: Path, damaged: Path) -> None:

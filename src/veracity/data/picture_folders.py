@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from ..core.errors import DataError, LimitError
 from ..core.files import check_file, read_bytes
 from ..core.limits import BYTES, FILES, PICTURES
+from .fields import unwritable
 from .pictures import StoredFile
 from .readers import RawRow, RawTable
 from .splits import NAMES, PARTS
@@ -68,7 +69,12 @@ def picture_table(tree: FileTree, masks: FileTree | None = None) -> RawTable:
         if name in tree.unread:
             rows.append(RawRow(i, {"id": name}, tree.unread[name], file=name))
             continue
-        *around, _ = name.split("/")
+        *around, own = name.split("/")
+        if what := unwritable(name):
+            whose = "the name of this file" if unwritable(own) else "that of a folder around it"
+            fault = f"expected names in UTF-8, but {whose} holds {what}: rename it"
+            rows.append(RawRow(i, {}, fault, file=name))
+            continue
         values = {"id": name, "picture": tree.files[name]}
         if len(around) > depth:
             values["label"] = around[depth]
