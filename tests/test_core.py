@@ -14,12 +14,23 @@ from hypothesis import strategies as st
 
 from conftest import words
 from veracity.core.attributions import Attribution, count_from_ratio, ranking
+from veracity.core.counts import counted
 from veracity.core.errors import MissingExtra, PluginError
 from veracity.core.inputs import MASK_WORD, Alignment, Hiding, Text
 from veracity.core.plugins import parse_spec, split_specs
 from veracity.core.schema import from_json
 from veracity.explainers import explainers
 from veracity.metrics import metrics
+
+
+def test_numbers_agree_with_their_nouns() -> None:
+    assert [counted(n, "question") for n in (0, 1, 1200)] == [
+        "0 questions", "1 question", "1,200 questions"
+    ]  # fmt: skip
+    assert (counted(1.2, "query", "queries"), counted(2, "query", "queries")) == (
+        "1 query", "2 queries"
+    )  # fmt: skip
+    assert Text.nouns.counted(1) == "1 text" and Text.nouns.counted(2) == "2 texts"
 
 
 def test_ex_0_4_ranking_and_ties() -> None:

@@ -223,7 +223,7 @@ def test_faults_are_found_on_their_line(
         load_data(path, labels=["neg", "pos"], max_words=6)
     assert "1 of 3 rows" in str(error.value)
     assert "veracity data validate" in str(error.value)
-    with pytest.warns(UserWarning, match="1 faulty rows are left out, first: line 2: "):
+    with pytest.warns(UserWarning, match="1 faulty row is left out, first: line 2: "):
         kept = load_data(path, labels=["neg", "pos"], max_words=6, skip_bad=True)
     assert [e.id for e in kept] == ["first", "last"]
 
@@ -533,7 +533,7 @@ def test_all_faults_of_a_row_are_told_and_rows_are_counted(tmp_path: Path) -> No
     assert [line for line, _, _ in told(path)] == [2, 2]
     with pytest.raises(DataError, match="1 of 2 rows are faulty"):
         load_data(path)
-    with pytest.warns(UserWarning, match=r": 1 faulty rows are left out"):
+    with pytest.warns(UserWarning, match=r": 1 faulty row is left out"):
         assert len(load_data(path, skip_bad=True)) == 1
 
 
@@ -570,7 +570,7 @@ def test_a_twin_goes_with_its_faulty_original(tmp_path: Path, name: str, by: str
         rows[0]["rel_ids"], rows[1]["partner"] = "", 1
     path = write(tmp_path / name, rows)
     assert [message for _, _, message in told(path)] == ["the text is empty"]
-    with pytest.warns(UserWarning, match="1 other rows are left out, first: line .: its original"):
+    with pytest.warns(UserWarning, match="1 other row is left out, first: line .: its original"):
         kept = load_data(path, skip_bad=True)
     assert [e.id for e in kept] == ["3"]
     write_records(kept, tmp_path / "out.jsonl")

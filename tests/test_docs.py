@@ -254,7 +254,7 @@ def test_rules_are_found_followed_and_taught_as_the_chapter_says(tmp_path: Path)
 
 def test_pairs_are_made_as_the_chapter_says(tmp_path: Path) -> None:
     said = do(lines("docs/how-to/pairs.md"), tmp_path)
-    assert "twins.jsonl: 0 errors, 1 warnings" in said
+    assert "twins.jsonl: 0 errors, 1 warning" in said
     assert (tmp_path / "pairs" / "1-types.csv").exists()
     chapter = (ROOT / "docs/how-to/pairs.md").read_text("utf-8")
     from veracity.changes import Attack, changes

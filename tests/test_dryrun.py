@@ -419,6 +419,8 @@ def test_kill_and_resume(tmp_path: Path) -> None:
     assert written
     resumed = run_command(*command, cwd=tmp_path)
     assert resumed.returncode == 0, resumed.stderr
+    assert "2 trainings and up to 2 audits of text_cnn" in resumed.stderr
+    assert "2 cues, 1 seed, 2 methods; 1 training and up to 2 audits for false" in resumed.stderr
     told = json.loads(resumed.stdout)
     after = _files(tmp_path / "d")
     assert {k: after[k] for k in written} == written, "a written part was touched"
@@ -579,6 +581,10 @@ def test_headlines_by_hand(rehearsal: DryRunResult) -> None:
     said = " ".join(remarks(dry, replace(found, cells=(apart,))))
     assert "90 % of texts with “elsewhere” and 10 % of texts with “meanwhile”" in said
     assert "one-sided" not in build_dryrun(dry) and not cell.one_sided
+    rounded = replace(found, cells=(replace(cell, by_mark={0: 0.125, 1: 0.625}),))
+    told = " ".join(remarks(dry, rounded))
+    assert "63 % of texts with “elsewhere” and 13 % of texts with “meanwhile”" in told
+    assert "<b>13 %</b>" in build_dryrun(dry, found=rounded)
     none = replace(found, cells=cells, profiles=(replace(one, hides=keys), two))
     assert headline(dry, none) == "No method would have shown you any of 2 planted cues."
     assert f"{one.method} hid 2 of 2: a word anywhere (100 %, 90 %)" in " ".join(remarks(dry, none))

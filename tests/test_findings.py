@@ -17,6 +17,7 @@ from veracity.core.errors import RunError
 from veracity.reports.charts import chart
 from veracity.reports.findings import build_findings, figure, print_findings, write_findings
 from veracity.results.claims import Claim, Comparison, corrected
+from veracity.results.declarations import Declarations
 from veracity.results.findings import Cell, Figure, Findings, Points, ShownText, Table, Word
 
 
@@ -117,6 +118,23 @@ def test_missing_or_damaged_findings_are_told(tmp_path: Path) -> None:
     (tmp_path / "findings.json").write_text('{"tables": 3}')
     with pytest.raises(RunError, match="damaged"):
         Findings.read(tmp_path)
+
+
+def test_sentences_and_comparisons_have_one_minus_sign() -> None:
+    claims = {"falls": {"statement": "It falls {least}.", "seen": "{low:+.1%} to {high:+.1%}."}}
+    one = Comparison(name="fall", value=-0.099, low=-0.12, high=-0.042, percent=True)
+    said = Declarations({"claims": claims}).claim(
+        "falls", [one], least="well-nigh everywhere", low=-0.12, high=np.float32(-0.042)
+    )
+    assert said.seen == "fall −9.9% (−12.0% to −4.2%); −12.0% to −4.2%."
+    assert said.statement == "It falls well-nigh everywhere."
+
+
+def test_a_figure_of_nothing_is_said_to_be_unknown() -> None:
+    one = Comparison.of_mean("distance from the best", [], units="rates")
+    assert Claim.of("It is near.", [one], remark="none counts.").seen == (
+        "distance from the best not known; none counts."
+    )
 
 
 def test_a_cell_has_spread_and_interval() -> None:

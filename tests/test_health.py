@@ -173,6 +173,7 @@ def test_an_answer_to_nearly_all_texts_needs_others_that_are_shown_to_be_right(
     if rest:
         answered = f"it answers negative to {400 - right - wrong} of the 400 texts, and {rest} not"
         assert state.fault.startswith(f"{answered} show what makes it answer otherwise. Bring")
+        assert "otherwise, or move its threshold so that it does; if" in state.fault
     else:
         assert not state.fault
 
@@ -183,6 +184,8 @@ def test_two_odd_answers_in_300_show_nothing_of_five_labels() -> None:
     said[1], said[2] = 1, 2  # both right
     state = judged(Health(model="m", texts=300, moved=0.3), gold, said, list("abcde"))
     assert state.one_sided and "a to 298 of the 300 texts" in state.fault
+    assert "Bring texts that it answers otherwise; if it never does" in state.fault
+    assert "threshold" not in state.fault  # of five labels there is none
 
 
 def test_answers_that_nothing_moves_are_first_those_of_a_model_that_is_not_trained() -> None:

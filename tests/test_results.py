@@ -13,6 +13,7 @@ from made_run import made_run
 from veracity.core.errors import RunError
 from veracity.core.files import written_whole
 from veracity.core.inputs import FloatArray
+from veracity.reports.showing import interval as shown_interval
 from veracity.reports.showing import percent as shown_percent
 from veracity.results.lines import ResumableLines
 from veracity.results.parts import complete_part
@@ -463,3 +464,8 @@ def test_a_share_is_rounded_in_one_way(share: float) -> None:
     assert told == shown_percent(share)
     assert (told in ("0 %", "100 %")) == (share in (0, 1))
     assert verdict_percent(1 - 1e-16) == "100 %"
+
+
+def test_the_ends_of_an_interval_are_rounded_as_shares_are() -> None:
+    assert (verdict_percent(0.125), verdict_percent(0.625)) == ("13 %", "63 %")
+    assert shown_interval(0.125, 0.625) == "13–63 %"

@@ -376,6 +376,23 @@ def test_a_rival_that_is_not_shown_to_beat_chance_is_still_a_rival() -> None:
     assert "Not shown to beat random scores: second." in said.sentence
 
 
+@pytest.mark.parametrize(
+    ("kind", "more"),
+    [
+        ("text", "Give more texts, and longer ones (so far"),
+        ("image", "Give more pictures, and finer segments (so far"),  # size adds none to a grid
+    ],
+)
+def test_what_is_asked_for_is_what_would_tell_more(kind: str, more: str) -> None:
+    entries = (
+        entry("first", 0.5, is_best=True, off_chance=2, could_beat_chance=False,
+              better_than_chance=False, p_chance=1.0),
+        entry("random", 0.1, is_chance=True, p_chance=None, better_than_chance=None),
+    )  # fmt: skip
+    (said,) = verdicts([replace(standing_of("erasure", entries), kind=kind, chance_comparisons=1)])
+    assert more in said.sentence
+
+
 def test_a_rival_in_one_of_two_tests_is_not_led() -> None:
     """Analyst: it is ahead in one test only."""
     chance = entry("random", 0.1, is_chance=True, p_chance=None, better_than_chance=None)

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..core.counts import counted
 from ..core.errors import BudgetSpent
 from ..core.examples import Dataset
 from ..core.explainers import Explainer
@@ -101,15 +102,16 @@ class AuditPlan:
 
 
 def _texts(chosen: Dataset[Any], of: int) -> str:
-    counted = f"{of:,}" if len(chosen) == of else f"{len(chosen):,} of {of:,}"
-    return f"{counted} {chosen.nouns.many}"
+    part = "" if len(chosen) == of else f"{len(chosen):,} of "
+    return f"{part}{chosen.nouns.counted(of)}"
 
 
 def _holds(what: str, total: int, budget: int | None) -> str:
     """What is going to be asked about, and how often at most."""
     if budget is None:
-        return f"{what} need at most {total:,} questions"
-    return f"a budget of {budget:,} questions holds {what}: at most {total:,} questions"
+        return f"{what} need at most {counted(total, 'question')}"
+    most = counted(total, "question")
+    return f"a budget of {counted(budget, 'question')} holds {what}: at most {most}"
 
 
 def plan_questions(

@@ -31,7 +31,8 @@ def fit_sizes(data: Dataset[Any], models: Mapping[str, Classifier]) -> Dataset[A
         return data
     height, width = next(iter(read.values()))
     warnings.warn(
-        f"{len(strange):,} of {len(data):,} pictures of {data.name} are resized to "
+        f"{len(strange):,} of {data.nouns.counted(len(data))} of {data.name} "
+        f"{'is' if len(strange) == 1 else 'are'} resized to "
         f"{width}×{height} pixels, which {' and '.join(read)} reads; what covers more is cut off "
         "evenly at the edges",
         stacklevel=2,

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ..core.counts import counted
 from . import listing
 from .exits import BAD_INPUT
 from .options import DataSource, Limit, RecordsFile, Seed
@@ -31,7 +32,7 @@ def describe(data: DataSource, file: FileOptions) -> Answer:
 
 
 def validate(data: DataSource, file: FileOptions) -> Answer:
-    """List every fault with its line; exit with 1 if there is one."""
+    """List every fault with its line; exit with 2 if one is an error."""
     from ..data.loading import validate
     from ..data.readers import Columns
     from ..reports.showing import printable
@@ -54,12 +55,12 @@ def validate(data: DataSource, file: FileOptions) -> Answer:
         | ({"file": f.file} if f.file else {})
         for f in faults
     ]
-    good = "no faults" if not faults else f"{len(errors)} errors"
+    good = "no faults" if not faults else counted(len(errors), "error")
     return Answer(
         json={"valid": not errors, "examples": len(read or ()), "faults": rows},
         lines=[
             *(printable(f"{f.place}: {f.severity}: {f.message}") for f in faults),
-            f"{data}: {good}, {len(faults) - len(errors)} warnings",
+            f"{data}: {good}, {counted(len(faults) - len(errors), 'warning')}",
         ],
         exit_code=BAD_INPUT if errors else 0,
     )

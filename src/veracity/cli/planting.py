@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ..core.counts import counted
 from ..core.errors import DataError
 from ..core.examples import read_labels
 from ..core.inputs import Text
@@ -171,10 +172,12 @@ def dryrun(
         out=out,
     )
     n = len(plan.trials)
-    more = f"; {len(plan.clean_models)} trainings and up to {n} audits for false alarms"
+    audits = f"up to {counted(n, 'audit')}"
+    more = f"; {counted(len(plan.clean_models), 'training')} and {audits} for false alarms"
     stderr().print(
-        f"{n} trainings and audits of {plan.architecture.spec}: {len(plan.cues)} cues, "
-        f"{plan.seeds} seeds, {len(plan.methods)} methods{more if clean else ''}; in {plan.folder}",
+        f"{counted(n, 'training')} and {audits} of {plan.architecture.spec}: "
+        f"{counted(len(plan.cues), 'cue')}, {counted(plan.seeds, 'seed')}, "
+        f"{counted(len(plan.methods), 'method')}{more if clean else ''}; in {plan.folder}",
         markup=False,
         soft_wrap=True,
     )

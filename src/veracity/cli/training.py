@@ -199,5 +199,7 @@ def pretrain(
 
 
 def _balance(balance: dict[str, int]) -> str:
+    from ..results.statistics import percent
+
     total = sum(balance.values())
-    return ", ".join(f"{name} {n} ({n / total:.0%})" for name, n in balance.items())
+    return ", ".join(f"{name} {n} ({percent(n / total)})" for name, n in balance.items())

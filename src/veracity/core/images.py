@@ -41,8 +41,8 @@ class Image(Input):
         feature="pixel",
         features="pixels",
         long="large",
-        longer="larger",
         length="size",
+        more_units="finer segments",
         sample="picture.png",
     )
     hidings: ClassVar[tuple[Hiding, ...]] = (

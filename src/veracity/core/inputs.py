@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import TypeVar
 
+from .counts import counted
 from .errors import DataError, PluginError
 
 BoolArray = NDArray[np.bool_]
@@ -46,11 +47,16 @@ class Nouns:
     feature: str = "feature"
     features: str = "features"
     long: str = "long"
-    """What an input with many features is; and how that is compared and called."""
-    longer: str = "longer"
+    """What an input with many features is; and how that is called."""
     length: str = "length"
+    more_units: str = "longer ones"
+    """What to bring so that an input has more of them."""
     sample: str = "INPUT"
     """What stands for one in a command."""
+
+    def counted(self, n: float) -> str:
+        """`1 text`, `1,200 texts`."""
+        return counted(n, self.one, self.many)
 
     def fill(self, said: str) -> str:
         """A text with places such as `{units}` that are to be filled in; other braces stay."""

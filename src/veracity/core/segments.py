@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import reprlib
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from .errors import DataError, MissingExtra, PluginError
 from .inputs import IntArray
-from .plugins import nearest, parse_spec
+from .plugins import LARGEST, fits, nearest, parse_spec
 
 Pixels = NDArray[np.uint8]
 
@@ -19,6 +20,16 @@ SIDE = 224
 
 MOST = 65_535
 """So many segments a picture may have."""
+
+RANGES: Mapping[str, tuple[float, float]] = {
+    "across": (1, MOST),
+    "n": (1, MOST),
+    "kernel": (0.01, SIDE),
+    "ratio": (0, 1),
+    "distance": (0.01, LARGEST),
+    "compactness": (0.0001, LARGEST),
+}
+"""From where to where settings go: beyond, they cut nothing, or in no way that was meant."""
 
 
 def grid(pixels: Pixels, *, across: int = 8) -> IntArray:
@@ -62,6 +73,7 @@ def segmented(pixels: Pixels, spec: str) -> IntArray:
     name, settings = parse_spec(spec)
     if name not in SEGMENTATIONS:
         raise PluginError(f"no way of cutting pictures is {name!r}: {nearest(name, SEGMENTATIONS)}")
+    _check(name, settings)
     try:
         found = SEGMENTATIONS[name](pixels, **settings)
     except ImportError:
@@ -69,6 +81,20 @@ def segmented(pixels: Pixels, spec: str) -> IntArray:
     except (TypeError, ValueError) as error:
         raise PluginError(f"{spec}: {error}") from None
     return numbered(found)
+
+
+def _check(name: str, settings: Mapping[str, Any]) -> None:
+    """Settings of the right names and sizes, or a sentence that says which is wrong."""
+    defaults: dict[str, Any] = SEGMENTATIONS[name].__kwdefaults__ or {}
+    for key, value in settings.items():
+        if key not in defaults:
+            raise PluginError(f"{name} has no setting {key!r}: {nearest(key, defaults)}")
+        kind, (least, most) = type(defaults[key]), RANGES[key]
+        if not (fits(value, kind) and least <= value <= most):
+            raise PluginError(
+                f"{name}: expected {key} to be a {'whole ' * (kind is int)}number from {least:,} "
+                f"to {most:,}, got {reprlib.repr(value)}"
+            )
 
 
 def numbered(label_map: NDArray[Any]) -> IntArray:

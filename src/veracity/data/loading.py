@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ..core.counts import counted
 from ..core.errors import DataError
 from ..core.examples import Dataset, Example
 from ..core.images import Image
@@ -79,8 +80,8 @@ def load_data(
     all_of_them = f"veracity data validate {name}" if of_file else "veracity.data.validate(…)"
     errors = [fault for fault in found.faults if fault.severity == "error"]
     bad = len({fault.line for fault in errors})
-    what = "files" if errors and errors[0].file else "rows"
     if errors and not skip_bad:
+        what = "files" if errors[0].file else "rows"
         shown = "\n".join(f"  {fault}" for fault in errors[:SHOWN_FAULTS])
         raise DataError(
             f"{name}: {bad} of {found.rows} {what} are faulty{where}, first:"
@@ -89,13 +90,18 @@ def load_data(
         )
     if not len(found.dataset):
         raise DataError(f"{name}: expected at least one usable row, got none")
-    left_out = [f"{bad} faulty {what} are left out, first: {errors[0]}"] if errors else []
+    left_out = [_left_out(bad, "faulty", errors[0])] if errors else []
     if others := found.left_out:
-        left_out.append(f"{len(others)} other rows are left out, first: {others[0]}")
+        left_out.append(_left_out(len(others), "other", others[0]))
     if left_out:
         message = f"{name}: {'; '.join(left_out)}. See them all with: {all_of_them}"
         warnings.warn(message, stacklevel=2)
     return sampled(found.dataset, limit, seed=seed)
+
+
+def _left_out(n: int, kind: str, first: Fault) -> str:
+    what = counted(n, f"{kind} {'file' if first.file else 'row'}")
+    return f"{what} {'is' if n == 1 else 'are'} left out, first: {first}"
 
 
 def validate(

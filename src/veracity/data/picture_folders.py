@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from ..core.errors import DataError, LimitError
 from ..core.files import check_file, read_bytes
 from ..core.limits import BYTES, FILES, PICTURES
+from .fields import unwritable
 from .pictures import StoredFile
 from .readers import RawRow, RawTable
 from .splits import NAMES, PARTS
@@ -32,6 +33,8 @@ class FileTree:
     folders: frozenset[str]
     unread: Mapping[str, str] = field(default_factory=dict)
     """Files that cannot be read, and why."""
+    not_followed: Mapping[str, str] = field(default_factory=dict)
+    """Links to folders that are read elsewhere, and where."""
 
     @classmethod
     def of(cls, path: Path) -> FileTree:
@@ -66,7 +69,12 @@ def picture_table(tree: FileTree, masks: FileTree | None = None) -> RawTable:
         if name in tree.unread:
             rows.append(RawRow(i, {"id": name}, tree.unread[name], file=name))
             continue
-        *around, _ = name.split("/")
+        *around, own = name.split("/")
+        if what := unwritable(name):
+            whose = "the name of this file" if unwritable(own) else "that of a folder around it"
+            fault = f"expected names in UTF-8, but {whose} holds {what}: rename it"
+            rows.append(RawRow(i, {}, fault, file=name))
+            continue
         values = {"id": name, "picture": tree.files[name]}
         if len(around) > depth:
             values["label"] = around[depth]
@@ -75,14 +83,23 @@ def picture_table(tree: FileTree, masks: FileTree | None = None) -> RawTable:
         if (mask := known.pop(_stem(name), None)) is not None:
             values["mask"] = mask
         rows.append(RawRow(i, values, file=name))
-    for left in sorted(mask.name for mask in known.values()):
-        fault = f"the mask {left} has no picture of its name"
+    for left, fault in _left_over(tree, masks, known.values()):
         rows.append(RawRow(len(rows) + 1, {}, fault, "warning", file=left))
     told = {key for row in rows for key in row.values}
     # where every row is faulty, that is told row by row
-    told |= {"label"} if any(row.fault for row in rows) else set()
+    told |= {"label"} if any(row.fault and row.severity == "error" for row in rows) else set()
     others = sorted(told - {"id", "picture"})
     return RawTable(("id", "picture", *others) if rows else (), tuple(rows))
+
+
+def _left_over(
+    tree: FileTree, masks: FileTree | None, unused: Iterable[StoredFile]
+) -> Iterator[tuple[str, str]]:
+    """What lies there and is no row of the data, and why."""
+    yield from tree.not_followed.items()
+    yield from masks.not_followed.items() if masks is not None else ()
+    for name in sorted(mask.name for mask in unused):
+        yield name, f"the mask {name} has no picture of its name"
 
 
 def _layout(tree: FileTree) -> tuple[int, bool]:
@@ -114,25 +131,47 @@ def _hidden(name: str) -> bool:
 
 
 def _on_disk(path: Path) -> FileTree:
-    """Links are followed, unless they lead to a folder that they lie in."""
+    """Links are followed to folders outside; no folder is read twice, or its pictures would stand
+    under two names, and perhaps two labels."""
     files: dict[str, StoredFile] = {}
     folders: set[str] = set()
+    not_followed: dict[str, str] = {}
+    root = path.resolve()
+    read: dict[Path, str] = {}
     for place, inside, names in os.walk(path, followlinks=True):
         here = Path(place).relative_to(path).as_posix()
         within = "" if here == "." else f"{here}/"
-        real = Path(place).resolve()
-        inside[:] = sorted(
-            name
-            for name in inside
-            if not _hidden(name) and not real.is_relative_to((Path(place) / name).resolve())
-        )
-        folders |= {within + name for name in inside}
+        around = Path(place).resolve()
+        followed = []
+        for name in sorted(name for name in inside if not _hidden(name)):
+            real = (around / name).resolve()
+            if elsewhere := _read_elsewhere(real, around / name, root, read):
+                not_followed[within + name] = (
+                    f"this link is not followed: it leads to {elsewhere}. Remove it, or put "
+                    "copies of what is meant in its place"
+                )
+                continue
+            read[real] = within + name
+            followed.append(name)
+        inside[:] = followed
+        folders |= {within + name for name in followed}
         for name in names:
             if not _hidden(name):
-                read = partial(_file, Path(place) / name)
-                files[within + name] = StoredFile(within + name, read)
+                content = partial(_file, Path(place) / name)
+                files[within + name] = StoredFile(within + name, content)
         FILES.check(len(files), path)
-    return FileTree(files, frozenset(folders))
+    return FileTree(files, frozenset(folders), not_followed=not_followed)
+
+
+def _read_elsewhere(real: Path, called: Path, root: Path, read: Mapping[Path, str]) -> str:
+    """Where the pictures of a folder are read already, or will be; else nothing."""
+    if root.is_relative_to(real) or (called != real and called.is_relative_to(real)):
+        return "a folder that it lies in"
+    if called != real and real.is_relative_to(root):
+        inside = real.relative_to(root).as_posix()
+        if not _hidden(inside):
+            return f"{inside}, a folder of the same data"
+    return f"a folder that is read as {read[real]}" if real in read else ""
 
 
 def _file(path: Path) -> bytes:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +27,11 @@ FORMATS = ("PNG", "JPEG", "WEBP")
 EXPECTED = "expected a picture as PNG, JPEG or WebP"
 GRID = "grid"
 """How pictures are cut where nobody says how."""
+
+ORIENTATION = 0x0112
+"""Where EXIF keeps how a camera was held."""
+
+T = TypeVar("T")
 
 _OTHERS = {
     b"GIF8": "a GIF, which may move: save the frame that is meant as PNG",
@@ -107,11 +114,33 @@ class PictureReader:
     """What the paths of a table are relative to."""
     size: Size | None = None
     segmentation: str = GRID
-    taken: int = 0
-    """Bytes of all pictures so far."""
 
     def __post_init__(self) -> None:
         check_segmentation(self.segmentation)
+
+    def check_together(self, values: Iterable[Any]) -> None:
+        """Pictures that would take too much together are refused by what their headers say, before
+        any of them is decoded."""
+        taken = 0
+        for value in values:
+            with suppress(ValueError):  # told where its row is read
+                taken += 3 * self._pixels(value)
+        if taken > PICTURES.value:
+            raise LimitError(
+                f"{PICTURES.exceeded(taken)}, or have the pictures made smaller: --size 128 "
+                "(size=128)"
+            )
+
+    def _pixels(self, value: Any) -> int:
+        """How many a picture will have, as far as can be told without decoding it."""
+        if _missing(value):
+            return 0
+        if self.size is not None:
+            return self.size.width * self.size.height
+        if isinstance(value, Image) or _is_array(value):
+            return math.prod(value.shape[:2])
+        width, height = value.size if _is_pillow(value) else self._of_file(value, _header).size
+        return int(width * height)
 
     def picture(self, value: Any, mask: Any = None) -> tuple[Image, BoolArray | None]:
         """A picture and, where there is a mask that marks something, the pixels that it marks."""
@@ -121,23 +150,14 @@ class PictureReader:
             shape = value.shape
             found = in_size(value, self.size, self.segmentation)
         else:
-            # a mask is compared with the size of the whole picture
-            opened = self._opened(value, self.size if _missing(mask) else None)
-            shape = opened.height, opened.width
+            opened, shape = self._opened(value, self.size)
             found = Image(_rgb(opened, self.size), self.segmentation)
-        marked = None if _missing(mask) else self._mask(mask, shape)
-        self.taken += found.pixels.nbytes
-        if self.taken > PICTURES.value:
-            raise LimitError(
-                f"{PICTURES.exceeded(self.taken)}, or have the pictures made smaller: --size 128 "
-                "(size=128)"
-            )
-        return found, marked
+        return found, None if _missing(mask) else self._mask(mask, shape)
 
     def _mask(self, value: Any, shape: tuple[int, int]) -> BoolArray | None:
         """→ (pixels,)"""
         try:
-            marked = _marks(value if _is_array(value) else self._opened(value))
+            marked = _marks(value if _is_array(value) else self._opened(value)[0])
         except ValueError as error:
             raise ValueError(f"the mask: {error}") from None
         if marked.shape != shape:
@@ -148,24 +168,28 @@ class PictureReader:
             return None
         return (marked if self.size is None else self.size.nearest(marked)).ravel()
 
-    def _opened(self, value: Any, size: Size | None = None) -> Any:
-        """One of Pillow's pictures, upright, and no smaller than is needed for a size."""
+    def _opened(self, value: Any, size: Size | None = None) -> tuple[Any, tuple[int, int]]:
+        """One of Pillow's pictures, upright, and no smaller than is needed for a size; and the
+        height and width of all of it."""
+        if _is_pillow(value) or _is_array(value):
+            found = _upright(value) if _is_pillow(value) else _of_array(np.asarray(value))
+            return found, (found.height, found.width)
+        return self._of_file(value, partial(_decoded, size=size))
+
+    def _of_file(self, value: Any, read: Callable[[bytes], T]) -> T:
+        """What is read out of the content of a picture's file, wherever that is."""
         if isinstance(value, StoredFile):
-            return decoded(value.read(), size)
+            return read(value.read())
         if isinstance(value, Mapping):  # as the datasets library has them
             inside = value.get("bytes")
             value = value.get("path") if inside is None else inside
         if isinstance(value, bytes | bytearray):
-            return decoded(bytes(value), size)
+            return read(bytes(value))
         if isinstance(value, str | Path) and str(value):
             try:
-                return decoded(self._read(value), size)
+                return read(self._read(value))
             except ValueError as error:
                 raise ValueError(f"{value}: {error}") from None
-        if _is_pillow(value):
-            return _upright(value)
-        if _is_array(value):
-            return _of_array(np.asarray(value))
         raise ValueError(
             "expected a picture as a path, the bytes of a file, an array or one of Pillow's "
             f"pictures, got {type(value).__name__}"
@@ -186,9 +210,29 @@ def check_segmentation(spec: str) -> None:
         segmented(np.zeros((8, 8, 3), dtype=np.uint8), spec)
 
 
-def decoded(content: bytes, size: Size | None = None) -> Any:
-    """The picture in a file, upright, as Pillow has it. It is refused by what its header says
-    before anything is decoded; of a JPEG that is made much smaller, only so much is."""
+def decoded(content: bytes) -> Any:
+    """The picture in a file, upright, as Pillow has it."""
+    return _decoded(content)[0]
+
+
+def _decoded(content: bytes, size: Size | None = None) -> tuple[Any, tuple[int, int]]:
+    """The picture in a file, upright, and the height and width of all of it: of a JPEG that is made
+    much smaller, only so much is decoded as is needed."""
+    with _own_limit():
+        picture = _header(content)
+        try:
+            width, height = picture.size
+            shape = (width, height) if _lies(picture) else (height, width)
+            if size is not None:
+                picture.draft(None, (2 * max(size.width, size.height),) * 2)
+            return _upright(picture), shape
+        except Exception as error:  # whatever a decoder says of a damaged file
+            raise ValueError(_damaged(error)) from None
+
+
+def _header(content: bytes) -> Any:
+    """The picture in a file, of which nothing is decoded yet; it is refused by what its header
+    says."""
     from PIL import Image as Pictures
     from PIL import UnidentifiedImageError
 
@@ -203,21 +247,16 @@ def decoded(content: bytes, size: Size | None = None) -> Any:
         except UnidentifiedImageError:
             start = f"a file that begins with {content[:12]!r}" if content else "an empty file"
             raise ValueError(f"{EXPECTED}, got {start}") from None
-        except Exception as error:  # whatever a decoder says of a damaged file
-            raise ValueError(_damaged(error)) from None
-        if width * height > PIXELS.value:
-            raise ValueError(f"{width:,}×{height:,} pixels: {PIXELS.exceeded(width * height)}")
-        if frames > 1:
-            raise ValueError(
-                f"expected one picture, got an animation of {frames} frames: save the one that is "
-                "meant by itself"
-            )
-        try:
-            if size is not None:
-                picture.draft(None, (2 * max(size.width, size.height),) * 2)
-            return _upright(picture)
         except Exception as error:
             raise ValueError(_damaged(error)) from None
+    if width * height > PIXELS.value:
+        raise ValueError(f"{width:,}×{height:,} pixels: {PIXELS.exceeded(width * height)}")
+    if frames > 1:
+        raise ValueError(
+            f"expected one picture, got an animation of {frames} frames: save the one that is "
+            "meant by itself"
+        )
+    return picture
 
 
 def _damaged(error: Exception) -> str:
@@ -237,6 +276,11 @@ def _own_limit() -> Iterator[None]:
             yield
         finally:
             Pictures.MAX_IMAGE_PIXELS = before
+
+
+def _lies(picture: Any) -> bool:
+    """Whether a camera was held sideways, as the EXIF orientation says."""
+    return picture.getexif().get(ORIENTATION) in (5, 6, 7, 8)
 
 
 def _upright(picture: Any) -> Any:

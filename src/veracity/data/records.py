@@ -111,6 +111,9 @@ def read_records(
     first_line: dict[str, int] = {}
     claimed: set[str] = set()
     fields = asdict(columns).items()
+    if pictures is not None:
+        given = (row.values.get(columns.picture) for row in table.rows if not row.fault)
+        pictures.check_together(given)
     for number, row in enumerate(table.rows, 1):
         values = {field: row.values.get(column) if column else None for field, column in fields}
         wrong: list[str] = []

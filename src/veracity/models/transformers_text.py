@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from ..core.classifiers import Embedded, attention_way
+from ..core.counts import counted
 from ..core.errors import ModelError
 from ..core.inputs import MASK_WORD, Alignment, BoolArray, FloatArray, Hiding, IntArray, Span, Text
 from ..engine.batches import FEATURES_AT_ONCE, by_length
@@ -122,8 +123,8 @@ class TransformerText(RowClassifier):
             return self.model(ids, **{k: v for k, v in given.items() if k in known}, **more)
         except (RuntimeError, ValueError, TypeError, IndexError, NotImplementedError) as error:
             raise ModelError(
-                f"{type(self.model).__name__} raised {type(error).__name__} on {len(ids)} texts of "
-                f"up to {ids.shape[1]} pieces: {first_line(error)}"
+                f"{type(self.model).__name__} raised {type(error).__name__} on "
+                f"{counted(len(ids), 'text')} of up to {ids.shape[1]} pieces: {first_line(error)}"
             ) from error
 
     # ---- on disk ----------------------------------------------------------------------------

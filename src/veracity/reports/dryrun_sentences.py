@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ..core.inputs import Nouns
 from ..experiments.dryrun_findings import CueResult, DryRunFindings, MethodProfile
 from ..experiments.dryrun_record import DryRun, Key, Trial
-from ..results.statistics import defined_mean
+from ..results.statistics import defined_mean, percent
 from ..results.verdicts import listed
 
 MOST_NAMED = 3
@@ -105,8 +105,8 @@ def _about_alarms(dry: DryRun, found: DryRunFindings) -> list[str]:
     leaders = [p for p in found.methods if p.clean == p.clean and len(p.exposes) == most]
     for p in leaders[:MOST_NAMED]:
         lines.append(
-            f"{p.method}: shown in {_whole(p.mean)} of {nouns.many}; on models that never saw the "
-            f"cue, in {_whole(p.clean)}."
+            f"{p.method}: shown in {percent(p.mean)} of {nouns.many}; on models that never saw the "
+            f"cue, in {percent(p.clean)}."
         )
     for p in found.methods:
         alarms = [
@@ -116,7 +116,7 @@ def _about_alarms(dry: DryRun, found: DryRunFindings) -> list[str]:
         ]
         if alarms:
             rates = [
-                _whole(defined_mean([getattr(s, name) for _, s in alarms]))
+                percent(defined_mean([getattr(s, name) for _, s in alarms]))
                 for name in ("share", "clean")
             ]
             lines.append(
@@ -131,10 +131,6 @@ def _about_alarms(dry: DryRun, found: DryRunFindings) -> list[str]:
     return lines
 
 
-def _whole(share: float) -> str:
-    return f"{100 * share:.0f} %"
-
-
 def _about_decoys(tempted: Sequence[MethodProfile], nouns: Nouns) -> str:
     if not tempted:
         return f"No method gave decoys more weight than their share of the {nouns.units}."
@@ -144,7 +140,7 @@ def _about_decoys(tempted: Sequence[MethodProfile], nouns: Nouns) -> str:
         key=lambda one: one[0],
     )
     parts = [
-        f"{method} ({100 * share.mean:.0f} % of its weight on {100 * share.expected:.0f} % of "
+        f"{method} ({percent(share.mean)} of its weight on {percent(share.expected)} of "
         f"the {nouns.units})"
         for _, method, share in excess[:MOST_NAMED]
     ]
@@ -162,7 +158,7 @@ def _about_sides(dry: DryRun, cells: Sequence[CueResult]) -> list[str]:
         marks = dry.config["cues"][cue].get("marks", ())
         shares = sorted(mine[0].by_mark.items(), key=lambda one: -one[1])
         many, first = dry.nouns.many, "it" if -1 in mine[0].by_mark else "the first"
-        parts = [f"{_whole(share)} of {many} {with_mark(mark, marks)}" for mark, share in shares]
+        parts = [f"{percent(share)} of {many} {with_mark(mark, marks)}" for mark, share in shares]
         lines.append(
             f"Learnt from one side: {named(dry, [c.key for c in mine])}. Methods show it in "
             f"{listed(parts)}: the model seems to know {first} and to go by its absence, and "

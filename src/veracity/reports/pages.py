@@ -17,6 +17,7 @@ from jinja2.bccache import Bucket
 from markupsafe import Markup
 
 from .. import __version__
+from ..core.counts import counted
 from ..core.files import check_new, written_whole
 from ..core.inputs import Nouns, Text
 from ..results.run import Run, slug
@@ -123,6 +124,7 @@ def environment() -> Environment:
     templates.filters |= {
         "number": showing.number,
         "percent": showing.percent,
+        "counted": counted,
         "exact_percent": showing.exact_percent,
         "interval": showing.interval,
         "breakable": breakable,

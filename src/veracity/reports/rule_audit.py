@@ -25,7 +25,7 @@ from ..results.rules import (
 from ..results.run import Run
 from .coloured import ColouredWord, coloured
 from .pages import rendered, write_page
-from .showing import printable
+from .showing import interval, percent, printable
 from .terminal import plain_table
 
 PAGE = "rules.html"
@@ -119,7 +119,7 @@ def is_sound(model: str, elsewhere: Mapping[str, Health]) -> bool:
 
 
 def _told(share: Share) -> str:
-    return f"{share.value:.0%} ({share.low:.0%}–{share.high:.0%})"
+    return f"{percent(share.value)} ({interval(share.low, share.high)})"
 
 
 def shown_sentences(

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..data.words import is_chinese
 from ..results.statistics import percent as percent  # sentences and tables round alike
+from ..results.statistics import whole_percent
 
 UNDEFINED = "–"
 _MINUS = "−"
@@ -42,7 +43,7 @@ def interval(low: float, high: float) -> str:
     """An interval of shares in whole percent."""
     if math.isnan(low) or math.isnan(high):
         return UNDEFINED
-    return f"{100 * low:.0f}–{100 * high:.0f} %"
+    return f"{whole_percent(low)}–{whole_percent(high)} %"
 
 
 def correlation(value: float) -> str:

@@ -93,10 +93,12 @@ class Comparison:
         return "refuted" if sure and (high < self.least or low > self.most) else "open"
 
     def __str__(self) -> str:
+        if math.isnan(self.value):
+            return f"{self.name} not known"
         form = ("+" if self.signed else "") + (".1%" if self.percent else ".3f")
 
         def number(value: float) -> str:
-            return "–" if math.isnan(value) else format(value, form).replace("-", "−")
+            return format(value, form).replace("-", "−")
 
         certainty = []
         if not math.isnan(self.low):

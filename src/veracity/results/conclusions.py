@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..core.counts import counted
 from ..core.examples import UNLABELLED, written_labels
 from ..core.images import Image
 from ..core.inputs import Nouns, Text
@@ -363,13 +364,13 @@ def _by_answer(run: Run, found: Sequence[Standing], state: Health, method: str) 
     counts: dict[str, list[float]] = {}
     for example, value in run.column(test.metric, CHANGED, state.model).of(method).items():
         counts.setdefault(run.labels[int(np.argmax(answers[example]))], []).append(value)
-    counted = [f"{name} {sum(v):.0f} of {len(v)}" for name, v in sorted(counts.items())]
-    return f" By answer ({run.nouns.units} {test.where}): {', '.join(counted)}."
+    rows = [f"{name} {sum(v):.0f} of {len(v)}" for name, v in sorted(counts.items())]
+    return f" By answer ({run.nouns.units} {test.where}): {', '.join(rows)}."
 
 
 def _cost_sentence(method: str, cost: Cost, nouns: Nouns) -> str:
     seconds, questions = cost.seconds / cost.examples, cost.questions_per_text
-    answers = f" and {questions:,.0f} questions to the model" if questions >= 1 else ""
+    answers = f" and {counted(questions, 'question')} to the model" if questions >= 1 else ""
     return f"{method} costs {_duration(seconds)}{answers} a {nouns.one}."
 
 
@@ -390,9 +391,9 @@ def _cheaper(found: Sequence[Standing], method: str, model: str, costs: Costs) -
         if least >= NEARLY and questions * MUCH_CHEAPER <= dear.questions_per_text:
             nearly.append((questions, other, least, cost.seconds / cost.examples))
     return [
-        f"{other} does nearly as well at {questions:,.0f} questions and {_duration(seconds)} a "
-        f"{tests[0].nouns.one}: in every test by hiding it gains at least {at_least(least)} of "
-        f"what {method} gains over chance{_apart(tests, other)}."
+        f"{other} does nearly as well at {counted(questions, 'question')} and "
+        f"{_duration(seconds)} a {tests[0].nouns.one}: in every test by hiding it gains at least "
+        f"{at_least(least)} of what {method} gains over chance{_apart(tests, other)}."
         for questions, other, least, seconds in sorted(nearly)[:1]
     ]
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from string import Formatter
 from typing import Any
+
+import numpy as np
 
 from .claims import Claim, Comparison
 from .findings import Cell, Figure, Points, Table, Value
@@ -37,8 +40,8 @@ class Declarations:
             if any(cells.get(key) is not None for cells in rows.values())
         ]
         return Table(
-            declared["title"].format(**facts),
-            declared["about"].format(**facts),
+            _filled(declared["title"], facts),
+            _filled(declared["about"], facts),
             (declared["rows"], *(titles.get(key, key) for key in keys)),
             tuple((row, tuple(cells.get(key) for key in keys)) for row, cells in rows.items()),
             declared.get("unit", ""),
@@ -49,7 +52,7 @@ class Declarations:
     ) -> Figure:
         """Points and lines; `names` stand on the x axis where that has no numbers."""
         title, about, x, y = (
-            self.content["figures"][name][part].format(**facts)
+            _filled(self.content["figures"][name][part], facts)
             for part in ("title", "about", "x", "y")
         )
         return Figure(title, about, x, y, tuple(series), tuple(names))
@@ -66,17 +69,28 @@ class Declarations:
         """The paper's sentence, decided by the one rule, with a remark of ours."""
         declared = self.content["claims"][name]
         return Claim.of(
-            declared["statement"].format(**facts),
+            _filled(declared["statement"], facts),
             comparisons,
-            remark=declared.get("seen", "").format(**facts),
+            remark=_filled(declared.get("seen", ""), facts),
             where=where,
             some=some,
         )
 
     def note(self, name: str, **facts: Any) -> str:
         """How something was done."""
-        found: str = self.content["notes"][name].format(**facts)
-        return found
+        return _filled(self.content["notes"][name], facts)
+
+
+class _Typeset(Formatter):
+    """Numbers in sentences with the minus sign that they have in tables, not a hyphen."""
+
+    def format_field(self, value: Any, format_spec: str) -> Any:
+        found = super().format_field(value, format_spec)
+        return found.replace("-", "−") if isinstance(value, int | float | np.number) else found
+
+
+def _filled(said: str, facts: Mapping[str, Any]) -> str:
+    return _Typeset().vformat(said, (), facts)
 
 
 def beside(

@@ -74,6 +74,8 @@ class Health:
     p_dealt: float | None = None
     tellable: bool = True
     """Whether answers that are all right would have shown more than chance."""
+    n_labels: int = 2
+    """How many labels it tells apart."""
     usual_label: str = ""
     """What it answers to all texts, or to nearly all; else empty."""
     usual_texts: int = 0
@@ -116,7 +118,7 @@ class Health:
     @property
     def _many(self) -> str:
         """So many inputs, as one says it."""
-        return f"{self.texts} {self.nouns.many}"
+        return self.nouns.counted(self.texts)
 
     @property
     def _blanked(self) -> str:
@@ -241,8 +243,9 @@ class Health:
             )
         if self.one_sided:
             return (
-                f"{self.wrong}. Bring {self.nouns.many} that it answers otherwise, or move its "
-                f"threshold so that it does; if it never does, check {trained} them"
+                f"{self.wrong}. Bring {self.nouns.many} that it answers otherwise"
+                f"{', or move its threshold so that it does' if self.n_labels == 2 else ''}; if it "
+                f"never does, check {trained} them"
             )
         if self.still:
             return f"{self.wrong}. Check {trained} them"
@@ -380,7 +383,13 @@ def _with_usual(found: Health, said: IntArray, labels: Sequence[str]) -> Health:
     counts = np.bincount(said)
     if counts.max() < NEARLY_ALL * len(said):
         return found
-    return replace(found, usual_label=labels[int(counts.argmax())], usual_texts=int(counts.max()))
+    usual = int(counts.argmax())
+    return replace(
+        found,
+        n_labels=len(labels),
+        usual_label=labels[usual],
+        usual_texts=int(counts[usual]),
+    )
 
 
 def _lengths(run: Run) -> dict[str, tuple[int, int]]:

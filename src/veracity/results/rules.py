@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.examples import Example
 from .run import Run
-from .statistics import share_interval
+from .statistics import percent, share_interval
 
 METRIC = "rule_consistency"
 EFFECT = "clause_effect"
@@ -51,8 +51,8 @@ class RuleOutcomes:
         own = self.shares["consistent"]
         return (
             f"By {self.method}, {self.model} answers rightly and owes it significantly to the "
-            f"clause that ought to decide in {own.value:.0%} of {self.structures:,} structures "
-            f"({own.low:.0%} to {own.high:.0%})"
+            f"clause that ought to decide in {percent(own.value)} of {self.structures:,} "
+            f"structures ({percent(own.low)} to {percent(own.high)})"
         )
 
 

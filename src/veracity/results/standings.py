@@ -21,7 +21,15 @@ from .columns import Column
 from .detection import detectable_mean, differs_enough
 from .run import STANDINGS, Run
 from .statistics import LEVEL as LEVEL
-from .statistics import group_sums, holm, letter_groups, mean_intervals, paired_tests, texts_needed
+from .statistics import (
+    group_sums,
+    holm,
+    letter_groups,
+    mean_intervals,
+    paired_tests,
+    percent,
+    texts_needed,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,8 +158,8 @@ def _with_blunt(found: list[Standing], run: Run) -> list[Standing]:
                 f"{s.name.replace('_', ' ')} {chance.on_searched:.3f} against {s.ceiling:.3f}"
                 if s.headline
                 else f"{first} random {s.nouns.units} {s.where} change "
-                f"{100 * chance.on_searched:.0f} % of "
-                f"the answers, the best {first} {100 * s.ceiling:.0f} %"
+                f"{percent(chance.on_searched)} of the answers, the best {first} "
+                f"{percent(s.ceiling)}"
             )
     return [replace(s, blunt=effects.get((s.model, s.where), "")) if s.where else s for s in found]
 

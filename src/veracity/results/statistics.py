@@ -333,8 +333,12 @@ def percent(share: float) -> str:
     share = round(share, 9)  # a quotient of equal sums is all
     if 0.99 < share < 1 or 0 < share < 0.01:
         return "> 99 %" if share > 0.5 else "< 1 %"
-    # halves go up: a reader who rounds 82.5 to 83 must not find 82
-    return f"{math.floor(100 * share + 0.5)} %"
+    return f"{whole_percent(share)} %"
+
+
+def whole_percent(share: float) -> int:
+    """Halves go up: a reader who rounds 82.5 to 83 must not find 82."""
+    return math.floor(100 * round(share, 9) + 0.5)
 
 
 def at_least(share: float) -> str:

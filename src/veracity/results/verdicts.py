@@ -203,7 +203,7 @@ def _chance_sentence(tests: Sequence[Standing]) -> tuple[str, bool]:
                 f"nothing can be said: {best.method}, the best, scores otherwise than random "
                 f"scores on {best.off_chance} of {best.n} {nouns.many} only, and {k} "
                 f"{'comparisons need' if k > 1 else 'comparison needs'} {texts_needed(k)} such "
-                f"{nouns.many}. Give more {nouns.many}, and {nouns.longer} ones{_ahead(few[0])}."
+                f"{nouns.many}. Give more {nouns.many}, and {nouns.more_units}{_ahead(few[0])}."
             ), True
         many = f"{best.n} {f'{nouns.many} are' if best.n != 1 else f'{nouns.one} is'}"
         scored = f" that could be scored (of {best.n + best.undefined})" if best.undefined else ""

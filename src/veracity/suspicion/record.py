@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..core.counts import counted
 from ..core.files import FolderKind, check_format, read_json, reading, write_json
 from ..core.schema import from_json
 from ..results.health import BY_LENGTH, RESTLESS, goes_by_length
+from ..results.statistics import percent
 from .candidates import PHRASE, WORD
 
 FORMAT = 1
@@ -166,7 +168,8 @@ class Suspect:
         """What happens to answers without it, or with it."""
         effect = max(self.taken_out, self.put_in, key=lambda e: e.flipped if e.texts else -1.0)
         how = "taken out of" if effect is self.taken_out else "put into"
-        return f"{self.name} ({self.kind}): {how} {effect.texts} texts, {effect.flipped:.0%}"
+        texts = counted(effect.texts, "text")
+        return f"{self.name} ({self.kind}): {how} {texts}, {percent(effect.flipped)}"
 
     @property
     def speaks(self) -> str:
@@ -467,7 +470,7 @@ class Suspects:
 
     def __str__(self) -> str:
         found = [
-            f"{self.model}: {s.kind} {s.name!r} speaks {s.speaks} in {s.consistent:.0%} of "
+            f"{self.model}: {s.kind} {s.name!r} speaks {s.speaks} in {percent(s.consistent)} of "
             f"its places ({s.texts} texts); weight {s.weight:+.3g}, expected {s.expected:+.3g}, "
             f"p {s.p_value:.2g} after {self.n_candidates:,} looks"
             for s in self.found
@@ -482,7 +485,7 @@ def uncovered(vectors: str, coverage: float) -> str:
     return (
         f"Words and phrases were not judged, only signs and ways of writing: the word vectors "
         f"({vectors}) hold {100 * coverage:.1f} % of the texts' words, and from "
-        f"{100 * MIN_COVERAGE:.0f} % on they could tell what words mean. Give vectors of the "
+        f"{percent(MIN_COVERAGE)} on they could tell what words mean. Give vectors of the "
         "texts' language with --vectors FILE; with --vectors none every word that decides is shown"
     )
 
@@ -490,7 +493,7 @@ def uncovered(vectors: str, coverage: float) -> str:
 def redundant(share: float, method: str, *, switched: bool) -> str:
     """What it means that words, hidden one at a time, hardly matter though together they do."""
     seen = (
-        f"Hiding words one at a time does {100 * max(share, 0):.0f} % of what hiding all of them "
+        f"Hiding words one at a time does {percent(max(share, 0))} of what hiding all of them "
         "does: several words of a text tell the same, and each alone seems to weigh nothing"
     )
     if switched:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...core.classifiers import Classifier
+from ...core.counts import counted
 from ...core.errors import ModelError
 from ...core.foreign import error_message, guarded
 from ...core.inputs import FloatArray, Input, Text
@@ -87,8 +88,8 @@ class CallableClassifier:
         if not texts:
             return np.zeros((0, width or 0))
         count, source = len(texts), f"the model {self.name}"
-        many = "texts" if isinstance(texts[0], str) else "pictures"
-        with guarded(source, f" on {count} {many}"):
+        kind = "text" if isinstance(texts[0], str) else "picture"
+        with guarded(source, f" on {counted(count, kind)}"):
             values = as_numbers(self.function(texts), source=source)
         if values.ndim == 2 and values.shape[1] == 1:
             values = values[:, 0]
