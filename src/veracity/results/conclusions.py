@@ -198,7 +198,6 @@ def _recommended(
     if equals:
         sentence += f" Not told apart from it here: {listed(sorted(equals))}."
     cautions += _at_home(run, found, fits, method)
-    cautions += _unproved(run, found, method)
     for v in advised:
         tests = [s for s in found if s.headline and s.purpose == v.purpose and able(s)]
         if v.disagree:
@@ -341,17 +340,6 @@ def _effect(run: Run, found: Sequence[Standing], method: str) -> str:
     units = f"{first} {nouns.units}" if first > 1 else nouns.unit
     by = "scores highest for the answer" if run.config.explainers[method].signed else "marks"
     return f"Of {many}, hiding the {units} that {method} {by} changes {listed(changes)}."
-
-
-def _unproved(run: Run, found: Sequence[Standing], method: str) -> list[str]:
-    """That what the effect's sentence tells may be luck, if no way of hiding shows otherwise."""
-    entries = [e for s in found if s.name == CHANGED for e in s.entries if e.method == method]
-    if not entries or _target(run) or any(e.better_than_chance is not False for e in entries):
-        return []
-    return [
-        f"it is not shown that hiding its first {run.nouns.units} changes answers oftener than "
-        "hiding random ones does"
-    ]
 
 
 def _by_answer(run: Run, found: Sequence[Standing], state: Health, method: str) -> str:
