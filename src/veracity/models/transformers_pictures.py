@@ -17,10 +17,12 @@ from ..core.images import Image
 from ..core.inputs import FloatArray
 from ..core.schema import check_schema
 from ..engine.gradients import evaluating
+from .architecture import sigmoid_logits
 from .encoders import Encoder, silent
 from .feature_maps import MappedNetwork, find_maps
 from .pictures import DEVIATION, MEAN, MappedPicture, NeuralPicture
-from .transformers_text import label_names, rollout, showing_attention
+from .transformers_attention import rollout, showing_attention
+from .transformers_heads import asked_names, label_asked
 
 HEAD = "ForImageClassification"
 PREPARATION = "preprocessor_config.json"
@@ -28,15 +30,17 @@ USUAL_SIDE = 224
 
 
 class ImageNetwork(nn.Module):
-    """What a transformers model is to ours: normalised pixels in, logits out."""
+    """What a transformers model is to ours: normalised pixels in, logits out; with `asked`, those
+    of no and yes to one of its labels."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, asked: int | None) -> None:
         super().__init__()
         self.model = model
+        self.asked = asked
 
     def forward(self, values: Tensor) -> Tensor:
         logits: Tensor = self.model(pixel_values=values).logits
-        return logits
+        return logits if self.asked is None else sigmoid_logits(logits[:, self.asked, None])
 
 
 class AttentivePicture(NeuralPicture):
@@ -80,17 +84,10 @@ def load_image_transformer(
     encoder = Encoder(folder)
     model, _ = encoder.read_trained(HEAD, labels)
     settings = _preparation(folder, model.config)
-    names = label_names(model.config)
-    if len(names) < 2:
-        raise ModelError(f"expected a classifier with two labels or more, got {len(names)}")
-    if label is not None or model.config.problem_type == "multi_label_classification":
-        raise ModelError(
-            f"expected labels that exclude each other; {label or names[0]} alone, one of several "
-            "that do not, can be asked about in models of texts only. A function of a list of "
-            "arrays that returns its probability for each is a model too (file.py:function)"
-        )
+    asked = label_asked(model.config, label)
+    names = asked_names(model.config, asked)
     with encoder.blamed(), silent():
-        network = ImageNetwork(model)
+        network = ImageNetwork(model, asked)
         layer = find_maps(network, settings["shape"])
         if layer is not None:
             mapped = MappedNetwork(network, layer, settings["shape"])
