@@ -19,6 +19,7 @@ from ..core.examples import Dataset
 from ..core.images import Image
 from ..core.inputs import Alignment, BoolArray, FloatArray, Hiding
 from ..core.segments import Pixels
+from ..data.pictures import Size
 from ..engine.gradients import evaluating
 from .architecture import Architecture, Training
 from .weights import (
@@ -61,11 +62,13 @@ class NeuralPicture(nn.Module):
         mean: Sequence[float] = MEAN,
         deviation: Sequence[float] = DEVIATION,
         name: str = "",
+        framing: Size | None = None,
     ) -> None:
         super().__init__()
         self.network = network
         self.labels = tuple(labels)
         self.shape = shape
+        self.framing = framing or Size(shape[1], shape[0])
         self.name = name or type(network).__name__
         self.register_buffer("mean", torch.tensor(mean), persistent=False)
         self.register_buffer("deviation", torch.tensor(deviation), persistent=False)
