@@ -25,7 +25,7 @@ from veracity.core.inputs import Hiding, Text
 from veracity.explainers import explainers
 from veracity.models.encoders import silent
 from veracity.models.loading import load_model
-from veracity.models.transformers_text import showing_attention
+from veracity.models.transformers_attention import showing_attention
 
 SENTENCES = ("the film was great !", "dull", "a plot so dull , and but a won !")
 TEXTS = [words(sentence) for sentence in SENTENCES]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import io
-import json
 from pathlib import Path
 from typing import Any
 
@@ -196,6 +195,14 @@ def tiny(kind: str) -> Any:
             image_size=32,
             patch_size=8,
         ),
+        "swin": lambda: transformers.SwinConfig(
+            image_size=32,
+            patch_size=4,
+            embed_dim=8,
+            depths=[1, 1],
+            num_heads=[2, 2],
+            window_size=4,
+        ),
     }
     config = configs[kind]()
     config.id2label, config.label2id = dict(enumerate(LABELS)), {n: i for i, n in enumerate(LABELS)}
@@ -208,13 +215,7 @@ def tiny(kind: str) -> Any:
 def test_transformers_folders_are_read_as_what_they_can_do(kind: str, tmp_path: Path) -> None:
     peer = tiny(kind)
     peer.save_pretrained(tmp_path)
-    settings = {
-        "do_normalize": True,
-        "image_mean": [0.5, 0.5, 0.5],
-        "image_std": [0.25, 0.25, 0.25],
-        "size": {"height": 32, "width": 32},
-    }
-    (tmp_path / "preprocessor_config.json").write_text(json.dumps(settings))
+    prepared_by("ViT", tmp_path, image_mean=[0.5] * 3, image_std=[0.25] * 3)
     model: Any = load_model(tmp_path)
     assert model.labels == LABELS and model.shape == (32, 32)
     inputs = [e.input for e in squares(3, side=32)]
@@ -235,26 +236,76 @@ def test_transformers_folders_are_read_as_what_they_can_do(kind: str, tmp_path: 
         assert torch.allclose(again, model.logits(embedded), atol=1e-5)
 
 
-def test_labels_that_do_not_exclude_each_other_are_refused(tmp_path: Path) -> None:
+def prepared_by(family: str, folder: Path, **settings: Any) -> Any:
+    """One of the library's processors, saved beside a model and read back; it squashes unless
+    told."""
+    transformers = pytest.importorskip("transformers")
+    settings = {"size": {"height": 32, "width": 32}, **settings}
+    getattr(transformers, f"{family}ImageProcessor")(**settings).save_pretrained(folder)
+    return transformers.AutoImageProcessor.from_pretrained(str(folder), backend="pil")
+
+
+def test_labels_that_do_not_exclude_each_other_are_asked_about_one_by_one(tmp_path: Path) -> None:
     """A softmax over them would be nobody's answer."""
     peer = tiny("vit")
-    peer.save_pretrained(tmp_path)
-    with pytest.raises(ModelError, match="green alone, one of several that do not"):
-        load_model(f"{tmp_path}:green")
+    prepared_by("ViT", tmp_path)
     peer.config.problem_type = "multi_label_classification"
     peer.save_pretrained(tmp_path)
-    with pytest.raises(ModelError, match="expected labels that exclude each other"):
+    with pytest.raises(ModelError, match="labels do not exclude each other"):
+        load_model(tmp_path)
+    model: Any = load_model(f"{tmp_path}:green")
+    assert model.labels == ("not green", "green")
+    one = squares(1, side=32).examples[0].input
+    with torch.no_grad():
+        values = model.normalised(one.pixels).permute(2, 0, 1)[None]
+        green = torch.sigmoid(peer(pixel_values=values).logits[0, 1]).item()
+    assert model.probabilities([one])[0] == pytest.approx([1 - green, green], abs=1e-6)
+    assert isinstance(model, Attentive) and np.isfinite(model.attention([one])[0]).all()
+
+
+def test_heads_that_measure_are_refused_for_pictures_as_for_texts(tmp_path: Path) -> None:
+    peer = tiny("vit")
+    prepared_by("ViT", tmp_path)
+    peer.config.problem_type = "regression"
+    peer.save_pretrained(tmp_path)
+    with pytest.raises(ModelError, match="answers 2 numbers"):
         load_model(tmp_path)
 
 
 def test_attention_of_patches_is_shared_by_their_pixels(tmp_path: Path) -> None:
     tiny("vit").save_pretrained(tmp_path)
+    prepared_by("ViT", tmp_path)
     model: Any = load_model(tmp_path)
     one = squares(1, side=32).examples[0].input
     for way in ("last", "rollout"):
         (weights,) = model.attention([one], way)
         assert weights.shape == (32 * 32,) and 0 < weights.sum() <= 1 + 1e-9
         assert len(np.unique(weights.round(12))) <= 16
+
+
+def test_attention_in_windows_is_not_that_of_patches(tmp_path: Path) -> None:
+    tiny("swin").save_pretrained(tmp_path)
+    prepared_by("ViT", tmp_path)
+    model = load_model(tmp_path)
+    assert not isinstance(model, Attentive)
+    one = squares(1, side=32).examples[0].input
+    with pytest.raises(ModelError, match="needs a model with attention"):
+        veracity.explain(model, one, "attention")
+    assert np.abs(veracity.explain(model, one, "gradient")[0].scores).sum() > 0
+
+
+def test_a_function_that_fails_on_pictures_is_told_of_sizes() -> None:
+    def fixed(pictures: list[Any]) -> Any:
+        if pictures[0].shape != (48, 48, 3):
+            raise ValueError(pictures[0].shape)
+        return np.full((len(pictures), 2), 0.5)
+
+    model = load_model(fixed, labels=LABELS)
+    inputs = [e.input for e in squares(2)]
+    with pytest.raises(ModelError, match=r"on 1 picture: \(16, 16, 3\)\. If .* --size 64"):
+        model.probabilities(inputs[:1])
+    with pytest.raises(ModelError, match="on 2 pictures: "):
+        model.probabilities(inputs)
 
 
 def test_a_function_of_arrays_is_a_model(tmp_path: Path) -> None:

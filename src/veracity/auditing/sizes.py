@@ -14,8 +14,9 @@ from ..data.pictures import GRID, Size, resized
 
 
 def fit_sizes(data: Dataset[Any], models: Mapping[str, Classifier]) -> Dataset[Any]:
-    """The data as the models read them: pictures of another size are resized so that they cover
-    it, the middle kept, and all that is known of their pixels with them."""
+    """The data as the models read them: pictures of another size are brought to it as the models
+    would have it, by default so that they cover it, the middle kept, and all that is known of their
+    pixels with them."""
     if data.kind != Image.kind:
         return data
     # somebody's function may read pictures of any size
@@ -26,15 +27,43 @@ def fit_sizes(data: Dataset[Any], models: Mapping[str, Classifier]) -> Dataset[A
             f"the models read pictures of different sizes ({told}), so that they would not be "
             "asked about the same ones. Audit them in separate runs"
         )
-    strange = [e for e in data if e.input.shape not in read.values()]
-    if not read or not strange:
+    if not read:
         return data
     height, width = next(iter(read.values()))
-    warnings.warn(
-        f"{len(strange):,} of {data.nouns.counted(len(data))} of {data.name} "
-        f"{'is' if len(strange) == 1 else 'are'} resized to "
-        f"{width}×{height} pixels, which {' and '.join(read)} reads; what covers more is cut off "
-        "evenly at the edges",
-        stacklevel=2,
-    )
-    return resized(data, Size(width, height), GRID)
+    sizes = {name: getattr(models[name], "framing", Size(width, height)) for name in read}
+    strange = [e for e in data if e.input.shape != (height, width)]
+    if strange and len(set(sizes.values())) > 1:
+        told = "; ".join(f"{name}: {_told(size)}" for name, size in sizes.items())
+        raise ModelError(
+            f"the models bring pictures to {width}×{height} pixels in different ways ({told}), so "
+            "that they would not be asked about the same ones. Choose one for all: --size "
+            f'{width}x{height} (load_data(…, size="{width}x{height}")), or audit them in separate '
+            "runs"
+        )
+    size = next(iter(sizes.values()))
+    if strange:
+        warnings.warn(
+            f"{len(strange):,} of {data.nouns.counted(len(data))} of {data.name} "
+            f"{'is' if len(strange) == 1 else 'are'} resized to {width}×{height} pixels, which {' and '.join(read)} reads; {_told(size)}",
+            stacklevel=2,
+        )
+    if size.share < 1 and len(strange) < len(data):
+        warnings.warn(
+            f"{len(data) - len(strange):,} of {len(data):,} pictures of {data.name} have "
+            f"{width}×{height} pixels and are read whole; of such, too, {' and '.join(read)} would "
+            f"by its own preparation see only {size.share:.0%} of either side, enlarged. Give "
+            "larger pictures to have the same",
+            stacklevel=2,
+        )
+    return resized(data, size, GRID) if strange else data
+
+
+def _told(size: Size) -> str:
+    """What becomes of pictures of other proportions."""
+    if size.squashed:
+        told = "proportions are not kept, as its preparation has it"
+    else:
+        told = "what covers more is cut off evenly at the edges"
+    if size.share < 1:
+        told += f", and all but {size.share:.0%} of either side, as its preparation has it"
+    return told

@@ -46,10 +46,16 @@ _OTHERS = {
 @dataclass(frozen=True)
 class Size:
     """Width and height that pictures are brought to: made so large that they cover it, the middle
-    kept."""
+    kept; or squashed into it."""
 
     width: int
     height: int
+    squashed: bool = False
+    """Whether all of a picture is kept, its proportions are not."""
+    share: float = 1.0
+    """How much of that part is kept, in its middle, on either side."""
+    resample: int = 2
+    """Pillow's number of the filter; bilinear."""
 
     @classmethod
     def of(cls, given: str | int) -> Size:
@@ -68,20 +74,21 @@ class Size:
         return f"{self.width}x{self.height}"
 
     def middle(self, width: int, height: int) -> tuple[float, float, float, float]:
-        """The largest part of a picture, in its middle, that has these proportions: left, top,
-        right, bottom."""
+        """The part of a picture, in its middle, that is kept, by default the largest that has these
+        proportions: left, top, right, bottom."""
         scale = min(width / self.width, height / self.height)
-        left, top = (width - scale * self.width) / 2, (height - scale * self.height) / 2
+        across, down = scale * self.width, scale * self.height
+        if self.squashed:
+            across, down = width, height
+        left, top = (width - across * self.share) / 2, (height - down * self.share) / 2
         return left, top, width - left, height - top
 
     def fitted(self, picture: Any) -> Any:
         """One of Pillow's pictures in this size."""
-        from PIL.Image import Resampling
-
         if picture.size == (self.width, self.height):
             return picture
         return picture.resize(
-            (self.width, self.height), Resampling.BILINEAR, box=self.middle(*picture.size)
+            (self.width, self.height), self.resample, box=self.middle(*picture.size)
         )
 
     def nearest(self, values: NDArray[AnyScalar]) -> NDArray[AnyScalar]:

@@ -15,7 +15,6 @@ import torch
 from torch import Tensor, nn
 
 from ..core.classifiers import Embedded, FeatureMap, attention_way
-from ..core.errors import ModelError
 from ..core.examples import Dataset
 from ..core.files import write_json
 from ..core.inputs import Alignment, BoolArray, FloatArray, Hiding, IntArray, Text
@@ -32,6 +31,7 @@ from .weights import (
     check_shapes,
     identity_with,
     load_weights,
+    reading_model,
     save_weights,
     shapes_in,
 )
@@ -325,17 +325,13 @@ class NeuralArchitecture(Architecture):
         return ConvolutionalText if hasattr(network, "feature_maps") else NeuralText
 
     def load(self, folder: Path, labels: Sequence[str]) -> NeuralText:
-        try:
+        with reading_model(folder):
             words = Vocabulary.read(folder / "vocabulary.json", cased=self.cased)
             file = folder / "model.safetensors"
             self._check(words, labels, shapes_in(file))
             weights = load_weights(file)
             model = self._model(words, labels, weights["embedding.weight"], seed=0)
             model.load_state_dict(weights)
-        except FileNotFoundError as error:
-            raise ModelError(f"{folder} is not complete: {error}") from None
-        except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
-            raise ModelError(f"the model in {folder} is damaged: {error}") from error
         return model.eval()
 
     def _check(self, words: Vocabulary, labels: Sequence[str], found: Shapes) -> None:

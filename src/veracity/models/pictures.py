@@ -19,9 +19,17 @@ from ..core.examples import Dataset
 from ..core.images import Image
 from ..core.inputs import Alignment, BoolArray, FloatArray, Hiding
 from ..core.segments import Pixels
+from ..data.pictures import Size
 from ..engine.gradients import evaluating
 from .architecture import Architecture, Training
-from .weights import check_shapes, identity_with, load_weights, save_weights, shapes_in
+from .weights import (
+    check_shapes,
+    identity_with,
+    load_weights,
+    reading_model,
+    save_weights,
+    shapes_in,
+)
 
 MEAN = (0.485, 0.456, 0.406)
 DEVIATION = (0.229, 0.224, 0.225)
@@ -56,11 +64,13 @@ class NeuralPicture(nn.Module):
         mean: Sequence[float] = MEAN,
         deviation: Sequence[float] = DEVIATION,
         name: str = "",
+        framing: Size | None = None,
     ) -> None:
         super().__init__()
         self.network = network
         self.labels = tuple(labels)
         self.shape = shape
+        self.framing = framing or Size(shape[1], shape[0])
         self.name = name or type(network).__name__
         self.register_buffer("mean", torch.tensor(mean), persistent=False)
         self.register_buffer("deviation", torch.tensor(deviation), persistent=False)
@@ -214,16 +224,12 @@ class PictureArchitecture(Architecture):
         return replace(self, shape=shape)
 
     def load(self, folder: Path, labels: Sequence[str]) -> MappedPicture:
-        try:
+        with reading_model(folder):
             file = folder / "model.safetensors"
             with torch.device("meta"):
                 check_shapes(self._model(labels, 0), shapes_in(file))
             model = self._model(labels, 0)
             model.load_state_dict(load_weights(file))
-        except FileNotFoundError as error:
-            raise ModelError(f"{folder} is not complete: {error}") from None
-        except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
-            raise ModelError(f"the model in {folder} is damaged: {error}") from error
         return model.eval()
 
     def _model(self, labels: Sequence[str], seed: int) -> MappedPicture:

@@ -13,16 +13,15 @@ import torch
 
 from ..core.errors import ModelError
 from ..core.inputs import Text
-from ..core.plugins import nearest
 from ..engine.gradients import evaluating, path_gradients
 from .encoders import Encoder, first_line
+from .transformers_heads import label_asked
 from .transformers_text import (
     AttentiveTransformer,
     Batching,
     DifferentiableTransformer,
     MaskableTransformer,
     TransformerText,
-    label_names,
 )
 
 ALIKE = 1e-4
@@ -36,7 +35,7 @@ PROBES = tuple(Text.of_words(words.split()) for words in ("a", "the film was so"
 
 def wrapped(model: Any, tokenizer: Any, label: str | None = None) -> TransformerText:
     """The class whose abilities this model really has, found by trying them on a few words."""
-    asked = TransformerText(model, tokenizer, label=_label(model, label))
+    asked = TransformerText(model, tokenizer, label=label_asked(model.config, label))
     batching = _batching(asked)
     failures = []
     for kind in (AttentiveTransformer, DifferentiableTransformer, MaskableTransformer):
@@ -60,30 +59,6 @@ def _warn_of(model: Any, lack: str) -> None:
         "those that only ask the model, such as occlusion, lime and shap, work",
         stacklevel=4,
     )
-
-
-def _label(model: Any, label: str | None) -> int | None:
-    """The number of the one label that is asked about; None where labels exclude each other."""
-    names, kind = label_names(model.config), model.config.problem_type
-    if label is not None:
-        if label not in names:
-            raise ModelError(f"the model has no label {label!r}: {nearest(label, names)}")
-        return names.index(label)
-    if kind == "multi_label_classification":
-        raise ModelError(
-            f"this model's {len(names)} labels do not exclude each other ({', '.join(names)}). "
-            f"Audit them one at a time, each as yes or no: write FOLDER:LABEL, such as "
-            f"FOLDER:{names[0]}, or load_model(…, label={names[0]!r}), with data labelled 0 and 1"
-        )
-    if len(names) < 2 or kind == "regression":
-        raise ModelError(
-            "expected a classifier with two labels or more; this model answers "
-            f"{len(names)} number{'s' * (len(names) != 1)} ({kind or 'no problem_type'}). If the "
-            f"number is a logit of yes, write FOLDER:{names[0]}. If it is a measure, decide what "
-            "is high: a function of a list of texts that returns the probability of high for each "
-            "is a model too (file.py:function)"
-        )
-    return None
 
 
 def _batching(model: TransformerText) -> Batching:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,32 +12,46 @@ import torch
 from torch import Tensor, nn
 
 from ..core.classifiers import attention_way
-from ..core.errors import ModelError
-from ..core.files import read_json, reading
 from ..core.images import Image
 from ..core.inputs import FloatArray
-from ..core.schema import check_schema
 from ..engine.gradients import evaluating
+from .architecture import sigmoid_logits
 from .encoders import Encoder, silent
 from .feature_maps import MappedNetwork, find_maps
-from .pictures import DEVIATION, MEAN, MappedPicture, NeuralPicture
-from .transformers_text import label_names, rollout, showing_attention
+from .pictures import MappedPicture, NeuralPicture
+from .transformers_attention import rollout, showing_attention
+from .transformers_heads import asked_names, label_asked
+from .transformers_preparation import preparation
 
 HEAD = "ForImageClassification"
-PREPARATION = "preprocessor_config.json"
-USUAL_SIDE = 224
+
+MOST_SPECIAL = 8
+"""So many tokens stand before the patches at most: of the class, of a teacher, registers."""
 
 
 class ImageNetwork(nn.Module):
-    """What a transformers model is to ours: normalised pixels in, logits out."""
+    """What a transformers model is to ours: normalised pixels in, logits out; with `asked`, those
+    of no and yes to one of its labels."""
 
-    def __init__(self, model: Any) -> None:
+    order: Tensor | None
+    """Of channels, where it is not red, green, blue: kept with the weights, since it decides."""
+
+    def __init__(self, model: Any, order: tuple[int, ...], asked: int | None) -> None:
         super().__init__()
         self.model = model
+        usual = order == (0, 1, 2)
+        self.register_buffer("order", None if usual else torch.tensor(order))
+        self.asked = asked
 
     def forward(self, values: Tensor) -> Tensor:
-        logits: Tensor = self.model(pixel_values=values).logits
-        return logits
+        logits: Tensor = self.output(values).logits
+        return logits if self.asked is None else sigmoid_logits(logits[:, self.asked, None])
+
+    def output(self, values: Tensor, **settings: Any) -> Any:
+        """All that the model tells, its channels in the order that it reads."""
+        if self.order is not None:
+            values = values[:, self.order]
+        return self.model(pixel_values=values, **settings)
 
 
 class AttentivePicture(NeuralPicture):
@@ -50,11 +65,11 @@ class AttentivePicture(NeuralPicture):
         chosen = attention_way(self, way)
         self.check(inputs)
         found: list[FloatArray] = []
-        model: Any = self.network.model
-        with torch.inference_mode(), evaluating(self), showing_attention(model):
+        network: Any = self.network
+        with torch.inference_mode(), evaluating(self), showing_attention(network.model):
             for some in self.parts(inputs):
                 values = self.normalised(np.stack([one.pixels for one in some]))
-                output = model(pixel_values=values.permute(0, 3, 1, 2), output_attentions=True)
+                output = network.output(values.permute(0, 3, 1, 2), output_attentions=True)
                 layers = [layer.double().mean(dim=1) for layer in output.attentions]
                 first = torch.zeros(len(some), dtype=torch.int64, device=self.device)
                 weights = layers[-1][:, 0] if chosen == "last" else rollout(layers, first)
@@ -63,10 +78,9 @@ class AttentivePicture(NeuralPicture):
 
     def _on_pixels(self, row: FloatArray) -> FloatArray:
         """The patches are the last tokens, in rows. (tokens,) → (pixels,)"""
-        height, width = self.shape
-        model: Any = self.network.model
-        side = int(model.config.patch_size)
-        rows, columns = height // side, width // side
+        network: Any = self.network
+        side = network.model.config.patch_size
+        rows, columns = (n // side for n in self.shape)
         patches = row[-rows * columns :].reshape(rows, columns) / side**2
         scores = np.zeros(self.shape)
         scores[: rows * side, : columns * side] = patches.repeat(side, 0).repeat(side, 1)
@@ -79,51 +93,49 @@ def load_image_transformer(
     """An image classifier from a local folder, as the class whose abilities it has."""
     encoder = Encoder(folder)
     model, _ = encoder.read_trained(HEAD, labels)
-    settings = _preparation(folder, model.config)
-    names = label_names(model.config)
-    if len(names) < 2:
-        raise ModelError(f"expected a classifier with two labels or more, got {len(names)}")
-    if label is not None or model.config.problem_type == "multi_label_classification":
-        raise ModelError(
-            f"expected labels that exclude each other; {label or names[0]} alone, one of several "
-            "that do not, can be asked about in models of texts only. A function of a list of "
-            "arrays that returns its probability for each is a model too (file.py:function)"
+    asked = label_asked(model.config, label)
+    prepared = preparation(folder, model.config)
+    size = prepared.framing
+    shape = size.height, size.width
+    if not prepared.framed:
+        warnings.warn(
+            f"{folder.name} has pictures of other sizes framed in a way that is not known here; "
+            f"of those, the middle is read. Bring pictures to {size.width}×{size.height} pixels "
+            "yourself if it matters",
+            stacklevel=3,
         )
-    with encoder.blamed(), silent():
-        network = ImageNetwork(model)
-        layer = find_maps(network, settings["shape"])
-        if layer is not None:
-            mapped = MappedNetwork(network, layer, settings["shape"])
-            return MappedPicture(mapped, names, name=folder.name, **settings)
-        probe = torch.zeros((1, 3, *settings["shape"]))
-        try:
-            with torch.no_grad(), showing_attention(model):
-                weights = model(pixel_values=probe, output_attentions=True).attentions
-            attends = weights[0].dim() == 4 and hasattr(model.config, "patch_size")
-        except (AttributeError, IndexError, TypeError, ValueError):
-            attends = False
-        kind = AttentivePicture if attends else NeuralPicture
-        return kind(network, names, name=folder.name, **settings)
-
-
-def _preparation(folder: Path, config: Any) -> dict[str, Any]:
-    """How pictures are prepared for the model, by the file that lies beside it."""
-    path = folder / PREPARATION
-    content: dict[str, Any] = {}
-    if path.exists():
-        with reading(path, remedy="Copy the folder anew", error=ModelError):
-            content = read_json(path)
-            check_schema(content, {"image_mean?": [float], "image_std?": [float]})
-    side = content.get("crop_size") if content.get("do_center_crop") else None
-    side = side or content.get("size") or getattr(config, "image_size", USUAL_SIDE)
-    if isinstance(side, dict):
-        side = side.get("shortest_edge") or (side.get("height"), side.get("width"))
-    shape = tuple(side) if isinstance(side, list | tuple) else (side, side)
-    if len(shape) != 2 or not all(isinstance(n, int) and 0 < n < 10_000 for n in shape):
-        raise ModelError(f"expected {path} to name a size of pictures, got {side!r:.60}")
-    plain = content.get("do_normalize") is False
-    return {
+    settings: dict[str, Any] = {
+        "labels": asked_names(model.config, asked),
         "shape": shape,
-        "mean": (0.0,) * 3 if plain else tuple(content.get("image_mean", MEAN)),
-        "deviation": (1.0,) * 3 if plain else tuple(content.get("image_std", DEVIATION)),
+        "mean": prepared.mean,
+        "deviation": prepared.deviation,
+        "name": folder.name,
+        "framing": size,
     }
+    with encoder.blamed(), silent():
+        network = ImageNetwork(model, prepared.order, asked)
+        layer = find_maps(network, shape)
+        if layer is not None:
+            return MappedPicture(MappedNetwork(network, layer, shape), **settings)
+        kind = AttentivePicture if _attends(network, shape) else NeuralPicture
+        return kind(network, **settings)
+
+
+def _attends(network: ImageNetwork, shape: tuple[int, int]) -> bool:
+    """Whether in all layers all patches, and the few tokens before them, attend to each other: not
+    in windows, nor to fewer."""
+    side = getattr(network.model.config, "patch_size", None)
+    if not isinstance(side, int):
+        return False
+    patches = (shape[0] // side) * (shape[1] // side)
+    try:
+        with torch.no_grad(), showing_attention(network.model):
+            output = network.output(torch.zeros((1, 3, *shape)), output_attentions=True)
+        forms = [tuple(layer.shape) for layer in output.attentions]
+    except Exception:  # whatever a model of strangers raises, it shows none
+        return False
+    return bool(forms) and all(
+        len(form) == 4 and form[0] == 1 and form[2] == form[3]
+        and 0 < form[2] - patches <= MOST_SPECIAL
+        for form in forms
+    )  # fmt: skip

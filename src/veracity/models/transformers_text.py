@@ -28,6 +28,8 @@ from .architecture import sigmoid_logits
 from .encoders import UNLIMITED, first_line, piece_limit, silent
 from .moving import MovedEmbedding
 from .rows import ABSENT, EmbeddedRows, RowClassifier
+from .transformers_attention import rollout, showing_attention
+from .transformers_heads import asked_names
 
 LONGEST = 512
 """How many pieces are read of a text where neither model nor tokeniser names a limit."""
@@ -53,8 +55,7 @@ class TransformerText(RowClassifier):
         self.tokenizer = tokenizer
         self.label = label
         self.batching = batching
-        names = label_names(model.config)
-        self.labels = tuple(names) if label is None else (f"not {names[label]}", names[label])
+        self.labels = asked_names(model.config, label)
         self.longest = most_pieces(model, tokenizer)
         # what draws several letters together into one state cannot read fewer
         self.fewest = getattr(model.config, "downsampling_rate", 1)
@@ -330,17 +331,6 @@ def classified(layer: Tensor, present: Tensor) -> Tensor:
     return last if looks_back else torch.zeros_like(last)
 
 
-def rollout(layers: Sequence[Tensor], places: Tensor) -> Tensor:
-    """How much of each piece reaches the one that is classified through all layers, if each layer
-    takes half from the piece itself and half by attention (Abnar & Zuidema).
-    layers (batch, pieces, pieces), places (batch,) → (batch, pieces)"""
-    row = torch.zeros_like(layers[0][:, :1])
-    row.scatter_(2, places[:, None, None], 1.0)
-    for layer in reversed(layers):  # only one row of the product is wanted: from the left
-        row = (row @ layer + row) / 2
-    return row.squeeze(1)
-
-
 @contextlib.contextmanager
 def looked_up(model: Any, ids: Tensor, values: Tensor) -> Iterator[None]:
     """Within it, a model that looks these pieces up finds other embeddings.
@@ -375,28 +365,6 @@ def looked_up(model: Any, ids: Tensor, values: Tensor) -> Iterator[None]:
             hook.remove()
 
 
-@contextlib.contextmanager
-def showing_attention(model: Any) -> Iterator[None]:
-    """The implementation that returns its weights, for as long as they are read.
-
-    To record them the library hangs hooks on the model and leaves them there, after which it can
-    no longer be sent to a worker: they are taken off again.
-    """
-    mark = "_output_capturing_hooks_installed"
-    before = model.config._attn_implementation
-    hooks = [(p, dict(p._forward_hooks), mark in p.__dict__) for p in model.modules()]
-    try:
-        model.set_attn_implementation("eager")
-        yield
-    finally:
-        model.set_attn_implementation(before)
-        for part, found, was_marked in hooks:
-            part._forward_hooks.clear()
-            part._forward_hooks.update(found)
-            if not was_marked:
-                part.__dict__.pop(mark, None)
-
-
 def _rebuilt(
     kind: type[TransformerText],
     cls: Any,
@@ -422,14 +390,3 @@ def most_pieces(model: Any, tokenizer: Any) -> int:
     limits = [(positions or math.inf) - max(before, default=0), piece_limit(tokenizer)]
     named = [int(n) for n in limits if 0 < n < UNLIMITED]
     return min(named, default=LONGEST)
-
-
-def label_names(config: Any) -> list[str]:
-    """What the model's answers are called, each by a name of its own."""
-    names = [str(config.id2label.get(i, "")) for i in range(config.num_labels)]
-    if "" in names or len(set(names)) < len(names):
-        raise ModelError(
-            f"expected config.json to give each of the model's {len(names)} labels a name of its "
-            f"own (id2label); got {str(config.id2label)[:80]}"
-        )
-    return names

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import filecmp
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from math import prod
 from pathlib import Path
 
@@ -13,10 +14,22 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import nn
 
+from ..core.errors import ModelError
 from ..core.files import check_file
 from ..core.limits import WEIGHTS
 
 Shapes = Mapping[str, tuple[int, ...]]
+
+
+@contextmanager
+def reading_model(folder: Path) -> Iterator[None]:
+    """Whatever is wrong with a model of ours while it is read is one sentence."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise ModelError(f"{folder} is not complete: {error}") from None
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
+        raise ModelError(f"the model in {folder} is damaged: {error}") from error
 
 
 def shapes_in(path: Path) -> dict[str, tuple[int, ...]]:

@@ -28,6 +28,11 @@ PROBE = "a short text"
 FINGERPRINT = (PROBE, "good", "bad", "not as good as I had hoped", "这部电影很好看")
 """What a function is asked to tell whether it is still the same model."""
 
+ONE_SIZE = (
+    ". If it reads pictures of one size only, have them resized: --size 64 (load_data(…, size=64))"
+)
+"""What may help where a function fails on pictures: they come as large as they are."""
+
 SUM_TOLERANCE = 1e-3
 RANGE_TOLERANCE = 1e-6
 
@@ -88,8 +93,8 @@ class CallableClassifier:
         if not texts:
             return np.zeros((0, width or 0))
         count, source = len(texts), f"the model {self.name}"
-        kind = "text" if isinstance(texts[0], str) else "picture"
-        with guarded(source, f" on {counted(count, kind)}"):
+        kind, advice = ("text", "") if isinstance(texts[0], str) else ("picture", ONE_SIZE)
+        with guarded(source, f" on {counted(count, kind)}", advice=advice):
             values = as_numbers(self.function(texts), source=source)
         if values.ndim == 2 and values.shape[1] == 1:
             values = values[:, 0]
