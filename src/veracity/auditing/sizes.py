@@ -44,7 +44,8 @@ def fit_sizes(data: Dataset[Any], models: Mapping[str, Classifier]) -> Dataset[A
     if strange:
         warnings.warn(
             f"{len(strange):,} of {data.nouns.counted(len(data))} of {data.name} "
-            f"{'is' if len(strange) == 1 else 'are'} resized to {width}×{height} pixels, which {' and '.join(read)} reads; {_told(size)}",
+            f"{'is' if len(strange) == 1 else 'are'} resized to {width}×{height} pixels, which "
+            f"{' and '.join(read)} reads; {_told(size)}",
             stacklevel=2,
         )
     if size.share < 1 and len(strange) < len(data):
