@@ -20,7 +20,7 @@ from veracity.data.pictures import PictureReader, Size
 from veracity.models.loading import load_model
 
 EDGE = {"shortest_edge": 32}
-FAMILIES = {
+FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
     "ResNet": ("ConvNext", {"size": EDGE, "crop_pct": 1.0}),
     "ConvNeXt": ("ConvNext", {"size": EDGE, "crop_pct": 0.875, "image_mean": [0.4, 0.5, 0.6]}),
     "ViT": ("ViT", {"rescale_factor": 1 / 127.5, "image_mean": [1.0] * 3, "image_std": [1.0] * 3}),
