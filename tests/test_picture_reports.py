@@ -298,7 +298,7 @@ def test_a_picture_is_brought_to_the_size_that_a_model_reads(folder: Path) -> No
     model = network.start(made_pictures(2, (8, 16)), seed=0)
     save_model(model, network, folder / "model", record={})
     asked = ["explain", "model", "pictures/0.png", "--method", "gradient", "--json"]
-    with pytest.warns(UserWarning, match=r"1 of 1 pictures of pictures/0.png are resized to 16×8"):
+    with pytest.warns(UserWarning, match=r"1 of 1 picture of pictures/0.png is resized to 16×8"):
         done = CliRunner().invoke(app, asked)
     (found,) = json.loads(done.stdout)["attributions"]
     assert (found["width"], found["height"], len(found["scores"])) == (16, 8, 64)
