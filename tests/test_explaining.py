@@ -28,6 +28,7 @@ from veracity.core.inputs import ANY_KIND
 from veracity.explainers import explainers
 from veracity.explainers.lime import Lime
 from veracity.metrics import metrics
+from veracity.models.adapters.endpoints import Endpoint
 from veracity.models.architectures import architectures
 from veracity.models.loading import save_model
 from veracity.results.conclusions import conclude
@@ -188,6 +189,20 @@ def test_pictures_are_named_as_files_folders_and_archives(place: Path) -> None:
         packed = [row["id"] for row in rows_of(model, "packed.zip")]
         assert packed == ["packed.zip/inner/0.png", "packed.zip/inner/1.png"]
     assert len(rows_of("light.py:pictures", "--data", "good", "--columns", "label=")) == 4
+
+
+def test_an_endpoint_of_pictures_is_sent_nothing_else(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[dict[str, Any]] = []
+
+    def answered(_: Endpoint, body: bytes, names: Sequence[str]) -> bytes:
+        sent.append(json.loads(body))
+        return json.dumps({"probabilities": [[0.4, 0.6]] * len(names)}).encode()
+
+    monkeypatch.setattr(Endpoint, "_send", answered)
+    assert rows_of("http://localhost:9/predict", "good/0.png")
+    assert {kind for body in sent for kind in body} == {"images"}
 
 
 @pytest.mark.parametrize("named", ["nofile", "other.zip", "a text of some words"])
