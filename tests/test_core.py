@@ -213,6 +213,8 @@ def test_a_record_is_read_back_as_its_types_say() -> None:
         ({"ends": [True]}, "a list of 2"),
         ({"counts": {"x": True}}, "it.counts.x to be int"),
         ({"counts": {"x": 10**400}}, "a smaller number"),
+        ({"leaves": [{"name": "a", "value": -1e308}]}, "value to be a smaller number"),
+        ({"leaves": [{"name": "a", "value": float("inf")}]}, "value to be a smaller number"),
         ({"better": "sideways"}, "one of higher, lower"),
         ({"more": 1}, "an object with leaves, ends"),
     ],

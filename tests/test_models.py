@@ -196,6 +196,12 @@ def test_weights_that_a_killed_command_left_are_not_written_again(tmp_path: Path
     assert again.identity() == cnn.identity()
 
 
+def test_a_folder_whose_architectures_are_no_list_is_told(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"architectures": 5}')
+    with pytest.raises(ModelError, match="expected"):
+        load_model(tmp_path)
+
+
 def test_broken_model_folders_are_told(tmp_path: Path, cnn: Any, encoder_folder: Path) -> None:
     for source, says in [
         (tmp_path / "nowhere", "not there"),

@@ -12,6 +12,9 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 LARGEST = 2**53
 """Whole numbers beyond this are no counts, and no float holds them all."""
 
+FAR = 1e150
+"""Beyond this no number of a record is a result, and squares and differences are infinite."""
+
 Form = Any
 """A type, or several joined by |; a list of one form, for lists; or an object's forms by key, where
 `key?` may be absent and `*` stands for every key."""
@@ -98,4 +101,6 @@ def from_json(kind: Any, value: Any, where: str = "it") -> Any:
         return math.nan
     check_schema(value, kind, where)
     _expect(not isinstance(value, int) or abs(value) < LARGEST, where, "a smaller number", value)
+    far = isinstance(value, float) and abs(value) >= FAR
+    _expect(not far, where, "a smaller number", value)
     return float(value) if kind is float else value

@@ -123,7 +123,8 @@ def _reads_images(folder: Path) -> bool:
     with reading(folder / "config.json", remedy="Copy the folder anew", error=ModelError):
         content = read_json(folder / "config.json")
         names = content.get("architectures") if isinstance(content, dict) else None
-    return any(str(name).endswith("ForImageClassification") for name in names or ())
+    known = names if isinstance(names, list) else []  # others are refused with the folder's faults
+    return any(str(name).endswith("ForImageClassification") for name in known)
 
 
 def read_record(folder: Path) -> dict[str, Any]:
