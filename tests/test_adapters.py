@@ -175,11 +175,11 @@ def test_wrong_names_are_named(file: Path, spec: str, expected: str) -> None:
         ("def", "raised SyntaxError"),
     ],
 )
-@pytest.mark.parametrize("where", ["broken", "broken.py"])
+@pytest.mark.parametrize("where", ["fails_at_once", "fails_at_once.py"])
 def test_failing_imports_say_what_failed(
     file: Path, where: str, source: str, expected: str
 ) -> None:
-    file.with_name("broken.py").write_text(source)
+    file.with_name("fails_at_once.py").write_text(source)
     with pytest.raises(ModelError, match=expected):
         load_callable(f"{where}:f")
 
