@@ -290,7 +290,7 @@ def test_an_identical_pair_is_left_out_with_a_warning(tmp_path: Path) -> None:
     )
     (fault,) = validate(path)[1]
     assert (fault.line, fault.severity) == (2, "warning")
-    with pytest.warns(UserWarning, match="1 other rows .*line 2: the same text .* on line 1"):
+    with pytest.warns(UserWarning, match="1 other row is .*line 2: the same text .* on line 1"):
         assert [e.id for e in load_data(path)] == ["0-original", "1-original", "1-revised"]
 
 
