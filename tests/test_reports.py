@@ -57,6 +57,9 @@ def test_half_a_character_in_a_damaged_run_is_shown_as_lost(tmp_path: Path) -> N
     record = run.folder / "run.json"
     whole = record.read_text("utf-8")
     record.write_text(whole.replace("made-up classifier", "made-up \\ud800classifier"), "utf-8")
+    without = json.loads(record.read_text("utf-8"))
+    without["metadata"]["versions"] = {}
+    record.write_text(json.dumps(without), "utf-8")
     again = Run.open(run.folder)
     assert "\ud800classifier" in again.config.models["m"].about
     assert "made-up ?classifier" in write_report(again).read_text("utf-8")

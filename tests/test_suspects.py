@@ -1001,6 +1001,17 @@ def test_suspects_of_a_model_at_chance_are_neither_leak_nor_subject(reviews: Dat
     assert "subject" not in luck.cautions and "it is right no oftener" in luck.voids
 
 
+def test_a_damaged_count_of_texts_is_told(reviews: Dataset, tmp_path: Path) -> None:
+    found = suspects(sentiment(**{CUE: 3.0}), planted(reviews))
+    file = found.write(tmp_path / "suspects.json")
+    assert Suspects.read(file).dots == found.dots
+    content = json.loads(file.read_text("utf-8"))
+    content["dots"][0][3] = -7
+    file.write_text(json.dumps(content), "utf-8")
+    with pytest.raises(RunError, match="in one text at least"):
+        Suspects.read(file)
+
+
 def test_a_phrase_of_words_is_no_sign(reviews: Dataset) -> None:
     """*year old* of toys was told as a sign, tag or way of writing."""
     found = suspects(sentiment(**{CUE: 3.0}), planted(reviews))

@@ -231,6 +231,10 @@ class Suspects:
     restless: float = 0.0
     """By how much its answers to the same text differ, asked twice."""
 
+    def __post_init__(self) -> None:
+        if any(texts < 1 for *_, texts in self.dots):
+            raise ValueError("expected every word of the plot in one text at least")
+
     @property
     def meaningful(self) -> tuple[Suspect, ...]:
         """Suspected words that are the subject's own: whose meaning the vectors know, where they
