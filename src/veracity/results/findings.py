@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -13,7 +14,7 @@ import numpy as np
 from ..core.files import read_json, reading, write_json
 from ..core.schema import from_json
 from .claims import Claim as Claim
-from .claims import ClaimVerdict
+from .claims import ClaimVerdict, Comparison
 from .statistics import mean_intervals
 
 FILE = "findings.json"
@@ -219,9 +220,16 @@ class Findings:
             content = read_json(path)
             for claim in content["claims"]:  # earlier versions had another word for it
                 claim["verdict"] = claim["verdict"].replace("not confirmed", "refuted")
-                for look in claim.get("comparisons", ()):  # JSON has no infinity
-                    look["least"] = -np.inf if look["least"] is None else look["least"]
-                    look["most"] = np.inf if look["most"] is None else look["most"]
             content["config"] = content.pop("asked")
             found: Findings = from_json(cls, content)
-            return found
+        claims = (
+            replace(claim, comparisons=tuple(map(_unbounded, claim.comparisons)))
+            for claim in found.claims
+        )
+        return replace(found, claims=tuple(claims))
+
+
+def _unbounded(look: Comparison) -> Comparison:
+    """Without a bound where none is kept: JSON has no infinity."""
+    least = -math.inf if math.isnan(look.least) else look.least
+    return replace(look, least=least, most=math.inf if math.isnan(look.most) else look.most)
