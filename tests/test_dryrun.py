@@ -522,6 +522,11 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
     assert ATTACK not in page and "&lt;script&gt;alert(1)" in page
     assert "Nothing can be said" in page
     assert DryRun.open(tmp_path).trials[0].why == ATTACK
+    content = json.loads((tmp_path / FILE).read_text("utf-8"))
+    content["trials"][0]["cue"] = "another"
+    (tmp_path / FILE).write_text(json.dumps(content), "utf-8")
+    with pytest.raises(RunError, match="cues that it does not name: .'another'"):
+        DryRun.open(tmp_path)
     (tmp_path / FILE).write_text("{")
     with pytest.raises(RunError, match="damaged"):
         DryRun.open(tmp_path)

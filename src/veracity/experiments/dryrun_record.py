@@ -160,6 +160,8 @@ class DryRun:
             clean = {t.name: t for t in shown} | {
                 n: from_json(CleanTrial, found) for n, found in _kept(folder, names, clean_name)
             }
+            if unknown := {t.cue for t in trials.values()} - {*content["asked"]["cues"]}:
+                raise ValueError(f"trials have cues that it does not name: {sorted(unknown)}")
             made = from_json(RunMetadata, content["made"], "made")
             return cls(Path(folder), content["asked"], made, trials, clean)
 
