@@ -525,7 +525,7 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
     content = json.loads((tmp_path / FILE).read_text("utf-8"))
     content["trials"][0]["cue"] = "another"
     (tmp_path / FILE).write_text(json.dumps(content), "utf-8")
-    with pytest.raises(RunError, match="cues that it does not name: .'another'"):
+    with pytest.raises(RunError, match="cues that it does not name"):
         DryRun.open(tmp_path)
     (tmp_path / FILE).write_text("{")
     with pytest.raises(RunError, match="damaged"):

@@ -127,7 +127,16 @@ def read_records(
         else:
             if not columns.label:
                 values["label"] = UNLABELLED
-            draft = _draft(row.line, values, names, indexed, language, max_words, pictures, wrong)
+            draft = _draft(
+                row.line,
+                values,
+                names=names,
+                indexed=indexed,
+                language=language,
+                max_words=max_words,
+                pictures=pictures,
+                wrong=wrong,
+            )
             faults += [Fault(row.line, message) for message in wrong]
             if draft is not None:
                 drafts.append(draft)
@@ -216,6 +225,7 @@ def _in_order(labels: Iterable[str]) -> tuple[str, ...]:
 def _draft(
     line: int,
     values: dict[str, Any],
+    *,
     names: tuple[str, ...],
     indexed: bool,
     language: str,

@@ -84,13 +84,12 @@ class Relevance(Propagation):
         mean: Tensor,
         variance: Tensor,
         training: bool,
-        momentum: float,
-        eps: float,
         *rest: Any,
     ) -> Tensor:
         """With known means and variances, a layer of one input per output."""
         if training:
-            return func(x, weight, bias, mean, variance, training, momentum, eps, *rest)
+            return func(x, weight, bias, mean, variance, training, *rest)
+        _, eps, *_ = rest  # after the momentum
         scale = torch.rsqrt(variance + eps) * (1.0 if weight is None else weight)
         shift = (0.0 if bias is None else bias) - mean * scale
         wide = (-1, *[1] * (x.dim() - 2))

@@ -168,7 +168,16 @@ def findings(dry: DryRun) -> DryRunFindings:
     )
     costs = [cost for run in runs.values() for cost in run.costs()]
     profiles = [
-        _profile(m, m in baselines, cells, tables, clean, place, standings[""], costs)
+        _profile(
+            m,
+            place,
+            baseline=m in baselines,
+            cells=cells,
+            scored=tables,
+            clean=clean,
+            overall=standings[""],
+            costs=costs,
+        )
         for place, m in enumerate(methods)
     ]
     profiles.sort(key=lambda p: (p.baseline, -p.worst, -p.mean))
@@ -348,11 +357,12 @@ def sees(low: float, high: float, chance_low: float, chance_high: float) -> Sees
 
 def _profile(
     method: str,
+    place: int,
+    *,
     baseline: bool,
     cells: Sequence[CueResult],
     scored: Mapping[str, _Table],
     clean: Mapping[str, _Table],
-    place: int,
     overall: Standing,
     costs: Sequence[Cost],
 ) -> MethodProfile:
