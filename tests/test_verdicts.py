@@ -426,7 +426,7 @@ def test_what_is_not_shown_to_beat_chance_is_not_called_chance() -> None:
     """Analyst: 0.123 against 0.029 with p = .07 of 24 texts is open."""
     open_ = entry("gradient", 0.123, is_best=True, p_chance=0.07, better_than_chance=False)
     chance = entry("random", 0.029, is_chance=True, p_chance=None, better_than_chance=None)
-    assert against_chance(open_) == "not shown to beat chance"
+    assert against_chance(open_) == ("≈", "not shown to beat chance")
     (said,) = verdicts([standing_of("erasure", (open_, chance))])
     assert said.use is None and said.more_texts
     assert "no method is shown to beat random scores" in said.sentence
@@ -598,7 +598,7 @@ def test_scores_that_no_text_tells_from_chance_are_not_too_few() -> None:
     values = np.zeros((30, 2))
     found = compare_all({"fall": values}, ["a", "random"], chance=["random"])[0]
     entry = next(e for e in found.entries if e.method == "a")
-    assert against_chance(entry) == "as chance in every text"
+    assert against_chance(entry) == ("=", "as chance in every text")
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ def panel(standing: Standing, baselines: Collection[str] = ()) -> Panel:
     values = [v for e in entries for v in (e.low, e.mean, e.high) if math.isfinite(v)]
     x = Axis.around(values, LEFT, RIGHT)
     dots = tuple(
-        _dot(e, TOP + ROW * (i + 0.5), x, baselines, against_chance(e, standing.nouns))
+        _dot(e, TOP + ROW * (i + 0.5), x, baselines, against_chance(e, standing.nouns)[1])
         for i, e in enumerate(entries)
     )
     chance = next((e for e in entries if e.method in baselines and not math.isnan(e.mean)), None)

@@ -64,14 +64,15 @@ def _mean_place(method: str, columns: Sequence[Standing]) -> float:
     return float(np.mean(places)) if places else math.inf
 
 
-def against_chance(entry: Entry, nouns: Nouns = Text.nouns) -> str:
-    """What must be said when a method did not beat chance; nothing when it did."""
+def against_chance(entry: Entry, nouns: Nouns = Text.nouns) -> tuple[str, str]:
+    """A sign and words for a method that did not beat chance; nothing for one that did."""
     if entry.better_than_chance is not False or not entry.n:
-        return ""
+        return "", ""
     if not entry.could_beat_chance:
-        return f"too few {nouns.many}" if entry.off_chance else f"as chance in every {nouns.one}"
+        few = entry.off_chance > 0
+        return ("?", f"too few {nouns.many}") if few else ("=", f"as chance in every {nouns.one}")
     below = entry.p_chance is not None and entry.p_chance < LEVEL
-    return "below chance" if below else "not shown to beat chance"
+    return ("▽", "below chance") if below else ("≈", "not shown to beat chance")
 
 
 def comparisons(columns: Sequence[Standing]) -> str:

@@ -77,13 +77,6 @@ def _shade(strength: float) -> Style:
     return Style(color=ink, bgcolor=Color.from_rgb(*mixed), bold=abs(strength) > 0.6)
 
 
-SIGN_OF = {
-    "not shown to beat chance": "≈",
-    "below chance": "▽",
-    "too few texts": "?",
-    "as chance in every text": "=",
-}
-
 KEY = (
     "* best   ~ not told apart from the best   ≈ not shown to beat chance   ▽ below it   "
     "= as chance in every {one}   ? too few {many} to tell"
@@ -177,7 +170,8 @@ def _cell(entry: Entry | None) -> Line:
         return Line("–")
     mark = "*" if entry.is_best else "~" if entry.tied_with_best else " "
     style = "bold" if entry.is_best else "underline" if entry.tied_with_best else ""
-    line = Line(f"{SIGN_OF[against_chance(entry)]} " if against_chance(entry) else "")
+    sign, _ = against_chance(entry)
+    line = Line(f"{sign} " if sign else "")
     line.append(number(entry.mean), style=style)
     return line.append(mark)
 
