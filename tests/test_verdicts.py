@@ -385,7 +385,7 @@ def test_a_rival_that_is_not_shown_to_beat_chance_is_still_a_rival() -> None:
 )
 def test_what_is_asked_for_is_what_would_tell_more(kind: str, more: str) -> None:
     entries = (
-        entry("first", 0.5, is_best=True, off_chance=2, could_beat_chance=False,
+        entry("first", 0.5, is_best=True, n_unlike_chance=2, could_beat_chance=False,
               better_than_chance=False, p_chance=1.0),
         entry("random", 0.1, is_chance=True, p_chance=None, better_than_chance=None),
     )  # fmt: skip

@@ -69,7 +69,7 @@ def against_chance(entry: Entry, nouns: Nouns = Text.nouns) -> tuple[str, str]:
     if entry.better_than_chance is not False or not entry.n:
         return "", ""
     if not entry.could_beat_chance:
-        few = entry.off_chance > 0
+        few = entry.n_unlike_chance > 0
         return ("?", f"too few {nouns.many}") if few else ("=", f"as chance in every {nouns.one}")
     below = entry.p_chance is not None and entry.p_chance < LEVEL
     return ("▽", "below chance") if below else ("≈", "not shown to beat chance")

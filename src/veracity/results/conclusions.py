@@ -24,12 +24,12 @@ from .verdicts import (
     NO_CHANCE,
     Costs,
     Verdict,
-    able,
     ahead_at_home,
     condition,
     leaders_by_test,
     least_gain,
     listed,
+    not_like_chance,
     questions_per_text,
     verdicts,
     with_questions,
@@ -199,7 +199,7 @@ def _recommended(
         sentence += f" Not told apart from it here: {listed(sorted(equals))}."
     cautions += _at_home(run, found, fits, method)
     for v in advised:
-        tests = [s for s in found if s.headline and s.purpose == v.purpose and able(s)]
+        tests = [s for s in found if s.headline and s.purpose == v.purpose and not_like_chance(s)]
         if v.disagree:
             cautions.append(
                 f"tests disagree on what is best to {v.purpose}: {leaders_by_test(tests)}"

@@ -51,9 +51,9 @@ class Entry:
     better_than_chance: bool | None
     could_beat_chance: bool = True
     """Whether so many texts could have shown it at all, all comparisons with chance counted."""
-    off_chance: int = 0
+    n_unlike_chance: int = 0
     """On how many texts, families counted once, it scores otherwise than chance does."""
-    share: float | None = None
+    gain: float | None = None
     """How much of the way from chance to `Standing.ceiling` (definitions 5.14), on the texts
     searched."""
     on_searched: float = math.nan
@@ -339,7 +339,7 @@ def _standing(column: Column, tested: _Tested | None, chance: Sequence[str]) -> 
         ahead = best is None or _mean_difference(values[:, best], values[:, i]) * direction > 0
         p_best = 1.0 if p is None or best is None else float(p[i, best])
         p_chance = None if p is None or base is None or i == base else float(p[i, base])
-        off_chance = 0 if base is None else _families_apart(column, int(i), base)
+        n_unlike_chance = 0 if base is None else _families_apart(column, int(i), base)
         above = base is not None and _mean_difference(values[:, i], values[:, base]) * direction > 0
         could_tie = best is not None and int(i) != best and defined[i]
         entries.append(
@@ -361,9 +361,9 @@ def _standing(column: Column, tested: _Tested | None, chance: Sequence[str]) -> 
                 else bool(p_chance < LEVEL and ranked[i] > ranked[base] and above),
                 could_beat_chance=tested is None
                 or base is None
-                or off_chance >= texts_needed(tested.chance_comparisons),
-                off_chance=off_chance,
-                share=None
+                or n_unlike_chance >= texts_needed(tested.chance_comparisons),
+                n_unlike_chance=n_unlike_chance,
+                gain=None
                 if base is None or ceiling is None
                 else part_of_way(float(on_searched[i]), float(on_searched[base]), ceiling),
                 on_searched=float(on_searched[i]),

@@ -85,7 +85,7 @@ def _verdict(
         return none("nothing can be said: no method could be scored.")
     if state is not None and state.fault:
         return none(f"no method is recommended: {state.wrong}.")
-    telling = [s for s in scored if able(s)]
+    telling = [s for s in scored if not_like_chance(s)]
     if not telling:
         why, more_texts = _chance_sentence(scored)
         return none(why, more_texts=more_texts)
@@ -99,7 +99,7 @@ def _verdict(
         )
     leaders = [_leaders(s) for s in telling]
     common = set.intersection(*leaders)
-    everywhere = set.intersection(*(able(s) for s in telling))
+    everywhere = set.intersection(*(not_like_chance(s) for s in telling))
     # best or tied in all tests; else what beats chance in all; else what leads in some
     candidates = common or everywhere or set.union(*leaders)
     use = min(
@@ -148,7 +148,7 @@ def _joined(same: Sequence[Standing]) -> Standing:
     return replace(same[0], where=f"{ways}, {'' if exact else 'nearly '}the same to this model")
 
 
-def able(s: Standing) -> set[str]:
+def not_like_chance(s: Standing) -> set[str]:
     """Methods that are not known to be no better than chance."""
     return {
         e.method for e in s.entries if not e.is_chance and e.n and e.better_than_chance is not False
@@ -160,7 +160,7 @@ def _near(s: Standing) -> set[str]:
 
 
 def _leaders(s: Standing) -> set[str]:
-    return _near(s) & able(s)
+    return _near(s) & not_like_chance(s)
 
 
 def _in_order(tests: Sequence[Standing], methods: set[str]) -> list[str]:
@@ -192,7 +192,7 @@ def _chance_sentence(tests: Sequence[Standing]) -> tuple[str, bool]:
     few = [s for s in tests if s.best is not None and not s.best.could_beat_chance]
     if few:
         k = max(s.chance_comparisons for s in few)
-        if best.off_chance == 0 and best.n >= texts_needed(k):
+        if best.n_unlike_chance == 0 and best.n >= texts_needed(k):
             return (
                 "no method is recommended: every method scores as random scores do on all "
                 f"{best.n} {nouns.many}, so it makes no difference which {nouns.units} are hidden. "
@@ -201,7 +201,7 @@ def _chance_sentence(tests: Sequence[Standing]) -> tuple[str, bool]:
         if best.n >= texts_needed(k):
             return (
                 f"nothing can be said: {best.method}, the best, scores otherwise than random "
-                f"scores on {best.off_chance} of {best.n} {nouns.many} only, and {k} "
+                f"scores on {best.n_unlike_chance} of {best.n} {nouns.many} only, and {k} "
                 f"{'comparisons need' if k > 1 else 'comparison needs'} {texts_needed(k)} such "
                 f"{nouns.many}. Give more {nouns.many}, and {nouns.more_units}{_ahead(few[0])}."
             ), True
@@ -255,8 +255,8 @@ def _figure(s: Standing, method: str) -> str:
     said = f"{quantity}{where} {_interval(entry, s.nouns)}"
     if s.chance is not None:
         said += f", random scores {s.chance.mean:.3f}"
-    if entry.share is not None:
-        said += f", {percent(entry.share)} of the way from random scores to the best found"
+    if entry.gain is not None:
+        said += f", {percent(entry.gain)} of the way from random scores to the best found"
         said += f" on {s.searched} {s.nouns.many} searched"
     return said
 
@@ -268,7 +268,7 @@ def _interval(e: Entry, nouns: Nouns) -> str:
 
 
 def _how_sure(tests: Sequence[Standing], verdict: Verdict, near: set[str]) -> str:
-    telling = [s for s in tests if able(s)]
+    telling = [s for s in tests if not_like_chance(s)]
     use, tied, disagree = verdict.use or "", verdict.tied, verdict.disagree
     units = tests[0].nouns.units
     said = ""
@@ -281,7 +281,7 @@ def _how_sure(tests: Sequence[Standing], verdict: Verdict, near: set[str]) -> st
         said += f" It is best{' or tied' if near else ''} with {units} {listed(hidings)}."
     elif hidings and len(tests) == 1:
         said += f" {units.capitalize()} were hidden in one way only ({hidings[0]})."
-    silent = [condition(s) for s in tests if not able(s)]
+    silent = [condition(s) for s in tests if not not_like_chance(s)]
     if silent:
         said += f" No method is shown to beat random scores {listed(silent)}."
     same = [m for m in tied if all(_mean(s, m) == _mean(s, use) for s in telling)]
@@ -326,12 +326,12 @@ def _places(tests: Sequence[Standing], use: str) -> str:
 def ahead_at_home(tests: Sequence[Standing], use: str, homes: set[str]) -> list[str]:
     """Whom a method is ahead of only under its own way of hiding; `homes` are the tests that hide
     as it does."""
-    away = [s for s in tests if s.metric not in homes and able(s)]
-    at_home = [s for s in tests if s.metric in homes and able(s)]
+    away = [s for s in tests if s.metric not in homes and not_like_chance(s)]
+    at_home = [s for s in tests if s.metric in homes and not_like_chance(s)]
     if not away or not at_home or not all(use in _leaders(s) for s in (*away, *at_home)):
         return []
     beside = set.intersection(*(_near(s) - {use} for s in away))
-    behind = set.intersection(*(able(s) - _near(s) for s in at_home))
+    behind = set.intersection(*(not_like_chance(s) - _near(s) for s in at_home))
     return sorted(beside & behind)
 
 
