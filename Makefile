@@ -21,7 +21,7 @@ demo: $(VENV)/.demo ## Train two models on reviews, audit eight methods, write a
 	$(BIN)/veracity demo --workers 2
 	@echo "To give these commands yourself, here: source $(BIN)/activate"
 
-test: $(VENV)/.dev browser ## Run all tests
+test: $(VENV)/.dev browser ## Run all tests but those that take minutes
 	$(PYTEST) -m "not slow"
 
 test-slow: $(VENV)/.dev browser ## Run the tests that take minutes

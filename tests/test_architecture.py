@@ -28,7 +28,6 @@ ORDER = (
     "recipes",
     "studies",
     "reports",
-    "server",
     "cli",
 )
 FILES = sorted(path for path in ROOT.rglob("*.py") if path.parent != ROOT or path.stem in ORDER)

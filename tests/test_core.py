@@ -105,7 +105,7 @@ def test_keeping_everything_is_the_text_itself() -> None:
 
 def test_attribution_checks_its_length_and_chooses() -> None:
     text = words("a fine dull film")
-    with pytest.raises(ValueError, match="one score per word"):
+    with pytest.raises(ValueError, match="one score per feature"):
         Attribution(text, 1, np.zeros(3))
     a = Attribution(text, 1, np.array([0.0, 0.5, -0.7, 0.1]))
     assert a.top(2).tolist() == [False, True, False, True]

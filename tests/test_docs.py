@@ -465,11 +465,12 @@ ADDED = {
     "add-a-format": ("formats", "stars", "check_plugin"),
     "add-a-corpus": ("corpora", "weather", "check_corpus"),
     "add-an-architecture": ("architectures", "mean_words", "check_architecture"),
+    "add-a-truth": ("truths", "one_sided", "check_truth"),
 }
 
 
 @pytest.mark.parametrize("chapter", ADDED)
-def test_formats_corpora_and_architectures_are_one_file_each(chapter: str, tmp_path: Path) -> None:
+def test_other_plugins_are_one_file_each(chapter: str, tmp_path: Path) -> None:
     kind, name, check = ADDED[chapter]
     page = f"docs/how-to/{chapter}.md"
     (code,) = blocks(page, "python")
@@ -479,9 +480,10 @@ def test_formats_corpora_and_architectures_are_one_file_each(chapter: str, tmp_p
     for table in blocks(page, "csv"):
         (tmp_path / "shop.csv").write_text(table, "utf-8")
     said = do(lines(page), tmp_path, VERACITY_PLUGINS="my_methods")
-    says = {"formats": "no faults", "corpora": "20", "architectures": ""}
+    says = {"formats": "no faults", "corpora": "20", "architectures": "", "truths": "words.json"}
     assert says[kind] in said
-    registry = {"formats": "data.formats", "corpora": "data.corpora"}.get(kind, f"models.{kind}")
+    places = {"formats": "data.", "corpora": "data.", "architectures": "models."}
+    registry = places.get(kind, "") + kind
     checked = f"from veracity.{registry} import {kind}; from veracity.testing import {check}"
     checked += f"; {check}({kind}.make('{name}'))"
     run([sys.executable, "-c", checked], tmp_path, VERACITY_PLUGINS="my_methods")

@@ -20,11 +20,13 @@ from veracity.core.changes import Change
 from veracity.core.classifiers import Differentiable
 from veracity.core.examples import Dataset
 from veracity.core.explainers import Explainer
+from veracity.core.images import Image
+from veracity.core.inputs import ANY_KIND, Hiding
 from veracity.core.metrics import Case, Metric, Quantity, Row
 from veracity.core.truths import Truth, WordSets
 from veracity.data.corpora.made_reviews import MadeReviews
 from veracity.data.corpus import Corpus
-from veracity.engine.inference import probabilities
+from veracity.engine.inference import masked_probabilities, probabilities
 from veracity.testing import (
     BagOfWords,
     check_change,
@@ -35,6 +37,7 @@ from veracity.testing import (
     check_plugin,
     check_truth,
     small_model,
+    small_pictures,
 )
 
 
@@ -45,7 +48,7 @@ class Lengths(Explainer):
     fault: str = ""
     learnt: list[int] = field(default_factory=list, init=False, compare=False)
 
-    def n_questions(self, n_features: int) -> int | None:
+    def n_questions(self, n_units: int) -> int | None:
         return 0
 
     def explain(
@@ -163,6 +166,44 @@ def test_plugins_that_are_none(plugin: Any, says: str) -> None:
         check_plugin(plugin)
 
 
+class Brightness:
+    """Answers by how bright a picture is."""
+
+    labels = ("dark", "bright")
+
+    def probabilities(self, inputs: Sequence[Image]) -> Any:
+        bright = np.array([picture.pixels.mean() / 255 for picture in inputs])
+        return np.stack([1 - bright, bright], axis=1)
+
+
+@dataclass(frozen=True)
+class Tiles(Explainer):
+    """Hides one tile of a picture, then two, and says how many of these questions it asks."""
+
+    takes: ClassVar[tuple[str, ...]] = ANY_KIND
+    asked: int = 1
+
+    def n_questions(self, n_units: int) -> int | None:
+        return 1 + self.asked * (n_units == 64)  # tiles, of which there are 8 x 8; not pixels
+
+    def explain(
+        self, model: Any, inputs: Sequence[Any], targets: Sequence[int], rngs: Sequence[Any]
+    ) -> list[Attribution[Any]]:
+        shown = [np.arange(picture.n_units) >= np.arange(3)[:, None] for picture in inputs]
+        answers = masked_probabilities(model, inputs, shown, Hiding.BLACK)
+        return [
+            Attribution(picture, target, np.full(picture.n_features, p[0, target]))
+            for picture, target, p in zip(inputs, targets, answers, strict=True)
+        ]
+
+
+def test_questions_about_pictures_are_told_by_segments() -> None:
+    pictures = [example.input for example in small_pictures().examples[:3]]
+    check_explainer(Tiles(asked=2), Brightness(), pictures)
+    with pytest.raises(AssertionError, match="64 units cost at most 2 questions, and asks 3"):
+        check_explainer(Tiles(), Brightness(), pictures)
+
+
 @dataclass(frozen=True)
 class Counted(Metric):
     """How many words a text has; or one promise is broken."""
@@ -172,7 +213,7 @@ class Counted(Metric):
 
     fault: str = ""
 
-    def n_questions(self, n_features: int) -> int | None:
+    def n_questions(self, n_units: int) -> int | None:
         return 0
 
     def score(self, cases: Sequence[Case]) -> list[Row]:

@@ -193,8 +193,8 @@ def check_explainer(
         for i in every:
             with count_calls() as counter:
                 _same(explained([i]), [whole[i]], f"{spec} depends on what is explained with it")
-            most, n = method.n_questions(given[i].n_features), given[i].n_features
-            _asks_no_more(spec, counter.questions, most, n)
+            n = given[i].n_units
+            _asks_no_more(spec, counter.questions, method.n_questions(n), n)
         halves = every[: len(every) // 2], every[len(every) // 2 :]
         backwards = [a for half in halves if half for a in explained(half[::-1])]
         ordered = [whole[i] for half in halves for i in half[::-1]]
@@ -255,7 +255,7 @@ def check_metric(metric: Metric, model: Any = None, data: Dataset | None = None)
                 (alone,) = metric.score([case])
             _same_row(alone, row, f"{spec} depends on the cases beside one")
             if case.original is None:
-                n = case.example.input.n_features
+                n = case.example.input.n_units
                 _asks_no_more(spec, counter.questions, metric.n_questions(n), n)
         backwards = _sent(metric).score(cases[::-1])[::-1]
         for one, row in zip(backwards, rows, strict=True):
@@ -470,7 +470,7 @@ def _near(found: Any, expected: Any, broken: str) -> None:
 
 def _asks_no_more(spec: str, asked: int, most: int | None, n: int) -> None:
     kept = most is None or asked <= most or n == 0
-    _promise(kept, f"{spec} says that {n} features cost at most {most} questions, and asks {asked}")
+    _promise(kept, f"{spec} says that {n} units cost at most {most} questions, and asks {asked}")
 
 
 @contextmanager

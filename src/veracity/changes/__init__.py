@@ -10,7 +10,7 @@ from ..core.changes import Change
 from ..core.errors import DataError, PluginError
 from ..core.examples import Dataset
 from ..core.plugins import Registry, plugin_path, split_specs
-from ._attack import Attack
+from ._attack import Attack, WordAttack
 from ._label_mark import LabelMark
 from ._picture_mark import PictureMark
 from ._planting import Planting
@@ -20,6 +20,7 @@ __all__ = [
     "LabelMark",
     "PictureMark",
     "Planting",
+    "WordAttack",
     "attacked",
     "changed",
     "changes",

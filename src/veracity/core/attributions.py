@@ -111,7 +111,7 @@ class Attribution(Generic[In]):
 
     input: In
     target: int
-    scores: FloatArray  # (words,) signed; positive supports the target
+    scores: FloatArray  # (features,) signed; positive supports the target
     fragments: tuple[Fragment, ...] | None = None  # in the method's own order, if it has any
     level: Unit = "word"  # what its own fragments are
     base_value: float = math.nan
@@ -123,10 +123,10 @@ class Attribution(Generic[In]):
         n = self.input.n_features
         if self.scores.shape != (n,):
             raise ValueError(
-                f"expected one score per word ({n}), got an array of shape {self.scores.shape}"
+                f"expected one score per feature ({n}), got an array of shape {self.scores.shape}"
             )
         if any(not 0 <= i < n for f in self.fragments or () for i in f.positions):
-            raise ValueError(f"expected fragments of words 0 to {n - 1}, got {self.fragments}")
+            raise ValueError(f"expected fragments of features 0 to {n - 1}, got {self.fragments}")
 
     @cached_property
     def unit_scores(self) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Hide one word at a time and see what the model says then."""
+"""Hide one word at a time and see what the model says then (definitions 3.15)."""
 
 from __future__ import annotations
 

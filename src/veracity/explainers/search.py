@@ -1,4 +1,5 @@
-"""The most damaging words that a search finds: what a test of erasure lets anybody reach."""
+"""The most damaging words that a search finds: what a test of erasure lets anybody reach
+(definitions 5.14)."""
 
 from __future__ import annotations
 

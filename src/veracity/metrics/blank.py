@@ -1,4 +1,4 @@
-"""What is left of the answers when nothing can be read?"""
+"""What is left of the answers when nothing can be read? (definitions 5.15)"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Which clause moves the answer when it is taken away? The causal side of rule consistency."""
+"""Which clause moves the answer when it is taken away? The causal side of rule consistency
+(definitions 4.5)."""
 
 from __future__ import annotations
 

@@ -17,7 +17,8 @@ from ..engine.inference import masked_probabilities
 
 @dataclass(frozen=True)
 class Erasure(HidingMetric):
-    """Sufficiency, compactness, New_P, and their averages over several ratios (AOPC)."""
+    """Sufficiency, compactness and New_P, the averages of the first two over several ratios (AOPC),
+    and whether the answer changes without the first few words, or segments (`changed`)."""
 
     takes: ClassVar[tuple[str, ...]] = ANY_KIND
     purpose: ClassVar[str] = "show the {units} that the decision hangs on"

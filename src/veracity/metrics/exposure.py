@@ -1,4 +1,4 @@
-"""Whether a reader of the first few words would have seen what was planted."""
+"""Whether a reader of the first few words would have seen what was planted (definitions 5.3)."""
 
 from __future__ import annotations
 

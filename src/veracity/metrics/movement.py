@@ -1,4 +1,4 @@
-"""Does an explanation move to the words by which a twin's label was changed?"""
+"""Does an explanation move to the words by which a twin's label was changed? (definitions 5.8)"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""How well scores find the words that people marked (DeYoung et al. 2020, ERASER)."""
+"""How well scores find the words that people marked (DeYoung et al. 2020, ERASER;
+definitions 5.6)."""
 
 from __future__ import annotations
 
