@@ -9,7 +9,7 @@ from ..results.findings import Figure, Points
 from .plots import Axis
 from .showing import number
 
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 460, 300, 52, 446, 12, 252
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 460, 300, 60, 446, 12, 252
 BAR = 0.22
 """How wide a bar is where names stand 1 apart, so that four go beside each other."""
 COLOURS = 8
