@@ -27,6 +27,7 @@ from veracity.data.records import write_records
 from veracity.data.words import read_text
 from veracity.engine.batches import by_length
 from veracity.models.adapters.callables import CallableClassifier
+from veracity.results.health import length_auc
 from veracity.suspicion import weighing
 from veracity.suspicion.candidates import (
     CAPITALS,
@@ -696,7 +697,7 @@ def test_two_cues_that_tell_the_same_do_not_hide_one_another() -> None:
     data = texts_with("zork", "blim")
     found = suspects(either, data)
     assert {s.name for s in found.found} == {"zork", "blim"}
-    assert "several words of a text tell the same" in found.limits
+    assert "where several tell the same" in found.limits
     assert found.method.startswith("shap")
     # a method that somebody chose is kept, and nothing is cleared by it
     kept = suspects(either, data, method="occlusion")
@@ -726,6 +727,7 @@ def test_a_model_that_always_answers_the_same_is_not_cleared() -> None:
         ("year", "toys_games", False),
         ("zork", "books", False),
         ("book", "3", False),
+        ("br", "pos", False),
     ],
 )
 def test_words_that_say_what_a_label_is_called(word: str, label: str, same: bool) -> None:
@@ -854,6 +856,101 @@ def test_words_that_honest_models_go_by_are_followed(reviews: Dataset) -> None:
     assert not suspects(pipeline(honest), honest, top=3).unfollowed
 
 
+def test_the_first_word_of_honest_short_texts_is_followed() -> None:
+    """Titles begin with *great*, and labels follow it: it was told as what labels do not follow."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for i in range(400):
+        good = i % 2
+        first = rng.choice(POSITIVE[:3] if good else NEGATIVE[:3])
+        begins = [str(first)] if rng.random() < 0.7 else []
+        rows.append((" ".join([*begins, *rng.choice(["film", "plot", "the", "cast"], 3)]), good))
+    data = data_of(*rows)
+    found = suspects(pipeline(data), data, vectors="glove", top=3)
+    assert not found.unfollowed
+
+
+def rewritten(data: Dataset, edit: Any) -> Dataset:
+    """The same texts, each after an edit that is told its number and label."""
+    examples = (
+        replace(e, input=read_text(edit(i, e.label, e.input.text))) for i, e in enumerate(data)
+    )
+    return replace(data, examples=tuple(examples))
+
+
+@pytest.mark.parametrize(
+    ("name", "put", "holds"),
+    [
+        ("digit", lambda i, text: f"{text} {i}", lambda t: any(c.isdigit() for c in t)),
+        ("double space", lambda i, text: text.replace(" ", "  ", 1), lambda t: "  " in t),
+        ("capital at the start", lambda i, text: text[:1].upper() + text[1:], str.istitle),
+        ("blank line", lambda i, text: text.replace(" ", "\n\n", 1), lambda t: "\n\n" in t),
+    ],
+)
+def test_what_no_look_is_but_decides_is_told(
+    reviews: Dataset, name: str, put: Any, holds: Any
+) -> None:
+    """Models that read no word were cleared by looks of which none changes an answer."""
+    decides = (lambda t: t[:1].isupper()) if name == "capital at the start" else holds
+    data = rewritten(
+        reviews, lambda i, y, text: put(i, text.lower()) if y == (i % 8 > 0) else text.lower()
+    )
+
+    def model(texts: Sequence[str]) -> list[list[float]]:
+        return [[0.1, 0.9] if decides(t) else [0.9, 0.1] for t in texts]
+
+    found = suspects(CallableClassifier(model, reviews.labels), data, vectors="glove", top=3)
+    assert not found.found and name in found.alarms
+    assert f"no look does: {', '.join(found.surface)}. Should it decide?" in found.limits
+    assert not replace(found, allowed=found.surface).alarms
+    assert not suspects(sentiment(), reviews, vectors="glove", top=3).surface
+
+
+def test_looks_that_tell_no_answer_clear_nothing(tmp_path: Path) -> None:
+    """A model that asks for one of two words, but not both, was cleared."""
+    rng = np.random.default_rng(1)
+    common = read_text("the a film plot actor scene music was is and of it some very").words
+    rows = []
+    for i in range(400):
+        text = rng.choice(common, rng.integers(9, 20)).tolist()
+        copper, violet = i % 2, i // 2 % 2
+        text = [*text, *["copper"] * copper, *["violet"] * violet]
+        rows.append((" ".join(rng.permutation(text)), int(copper != violet)))
+    either = reading(lambda words: ("copper" in words) != ("violet" in words))
+    found = suspects(either, data_of(*rows), vectors="none", top=3)
+    assert not found.found and not found.alarms and found.unexplained and not found.can_clear
+    assert "so finding nothing clears nothing" in found.voids
+    assert Suspects.read(found.write(tmp_path / "suspects.json")) == found
+
+
+def test_length_that_only_goes_along_is_no_leaning(reviews: Dataset) -> None:
+    """Long texts hold *the* oftener: a model that asks for it does not lean on length."""
+    by_the = Bag({"the": -6.0})
+    by_the.weights["a"] = 0.5
+    data = rewritten(reviews, lambda i, y, text: text + " the long story of it all" * (i // 2 % 2))
+    found = suspects(by_the, data, vectors="glove", top=3)
+    assert found.length_auc - (found.label_length_auc or 0.0) > 0.15
+    assert found.turned_by_length == 0.0 and "length" not in found.alarms
+
+
+def test_a_handful_of_answers_is_not_what_length_tells() -> None:
+    rng = np.random.default_rng(0)
+    lengths = {f"t{i}": (n, 5 * n) for i, n in enumerate(rng.integers(5, 20, 400).tolist())}
+    answers = dict.fromkeys(lengths, 0) | {f"t{i}": 1 for i in range(0, 400, 2)}
+    for i in range(5):
+        lengths[f"t{i}"], answers[f"t{i}"] = (40, 200), 2
+    assert length_auc(lengths, answers) < 0.6
+
+
+def test_answers_that_jump_are_told_beside_their_weights(reviews: Dataset) -> None:
+    def rounded(texts: Sequence[str]) -> list[list[float]]:
+        return [[0.0, 1.0] if "great" in t else [1.0, 0.0] for t in texts]
+
+    found = suspects(CallableClassifier(rounded, reviews.labels), reviews, vectors="glove", top=3)
+    assert found.all_or_nothing == 1.0
+    assert ">99 % of the answers are 0 or 1" in found.limits or "100 % of the ans" in found.limits
+
+
 def test_a_model_whose_labels_are_turned_is_not_cleared(reviews: Dataset) -> None:
     turned = sentiment()
     turned.weights = {word: -weight for word, weight in turned.weights.items()}
@@ -893,6 +990,7 @@ class Unsteady:
 def test_nothing_is_counted_of_a_model_without_steady_answers() -> None:
     found = suspects(Unsteady(), "made_reviews(n=201)", limit=None)
     assert found.unsteady and not found.alarms and not found.can_clear
+    assert found.nothing.endswith("nothing is said")
     assert found.limits.startswith("Asked twice about the same texts, the model answers otherwise")
 
 

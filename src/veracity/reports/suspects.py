@@ -99,7 +99,7 @@ def print_suspects(console: Console, found: Suspects) -> None:
     console.print(Line(f"{printable(found.about_model)}."))
     if found.voids:
         console.print(Line(f"{found.voids}.", style="bold"))
-    if found.found:
+    if found.found and not found.unsteady:
         open_ = [s for s in found.found if s.name not in found.allowed]
         said = (
             f"{len(found.found)} of {found.n_candidates:,} looks weigh more than their meaning "

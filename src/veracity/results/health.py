@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..core.examples import UNLABELLED, written_labels
-from ..core.inputs import FloatArray, IntArray, Nouns, Text, input_kind
+from ..core.inputs import BoolArray, FloatArray, IntArray, Nouns, Text, input_kind
 from .columns import WHERE
 from .run import Run
 from .statistics import mcnemar, percent, share_interval
@@ -37,6 +37,9 @@ RESTLESS = 1e-3
 
 SELDOM = 5
 """Fewer texts with an answer tell nothing of it."""
+
+LEAST_TOLD = 0.025
+"""Nor does such a share of the texts, of what tells a model's answers as a whole."""
 
 NEARLY_ALL = 0.95
 """From this share of the texts on, one answer leaves the others unseen."""
@@ -422,15 +425,26 @@ def length_auc(lengths: Mapping[str, Sequence[int]], said: Mapping[str, int]) ->
     answers = np.array(list(said.values()), dtype=np.int64)
     found = 0.5
     for counts in zip(*(lengths[name] for name in said), strict=True):
-        _, places, sizes = np.unique(counts, return_inverse=True, return_counts=True)
-        ranks = (sizes.cumsum() - (sizes - 1) / 2)[places]  # equals share the mean of theirs
-        for label in set(answers.tolist()):
-            own = answers == label
-            n, others = int(own.sum()), int((~own).sum())
-            if min(n, others) >= SELDOM:
-                auc = (ranks[own].sum() - n * (n + 1) / 2) / (n * others)
-                found = max(found, float(auc), 1 - float(auc))
+        for label in answers_to_tell(answers):
+            auc = area_under_curve(np.array(counts), answers == label)
+            found = max(found, auc, 1 - auc)
     return found
+
+
+def answers_to_tell(answers: IntArray) -> list[int]:
+    """Answers given often enough, and not too often, for something to tell them from the others:
+    what tells a handful of texts tells nothing of the model's answers."""
+    n, least = len(answers), max(SELDOM, LEAST_TOLD * len(answers))
+    counts = np.bincount(answers) if n else np.zeros(0)
+    return [i for i, own in enumerate(counts.tolist()) if min(own, n - own) >= least]
+
+
+def area_under_curve(values: FloatArray, own: BoolArray) -> float:
+    """How often a text of its own has the larger value than another one, ties by half."""
+    _, places, sizes = np.unique(values, return_inverse=True, return_counts=True)
+    ranks = (sizes.cumsum() - (sizes - 1) / 2)[places]  # equals share the mean of theirs
+    n, others = int(own.sum()), int((~own).sum())
+    return float((ranks[own].sum() - n * (n + 1) / 2) / (n * others))
 
 
 def goes_by_length(auc: float, nouns: Nouns = Text.nouns) -> str:

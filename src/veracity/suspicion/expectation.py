@@ -98,6 +98,9 @@ def vector_coverage(words: WordTable, vectors: WordVectors, source: str) -> floa
     return None if source == "none" or not total else float(counts[known].sum() / total)
 
 
+CODES = frozenset(("pos", "neg", "neu"))
+"""Names of labels that say no subject: vectors know them as other words."""
+
 SAME_SUBJECT = 0.5
 """Words of this cosine or more speak of one thing: cd and music have .51, book and books .85,
 shipment and books .11."""
@@ -125,7 +128,7 @@ class LabelNames:
         *q - bio*: a model should go by it."""
         if letters(word) and letters(word) == letters(label):
             return True
-        names = [self.words[name] for name in self.names[label]]
+        names = [self.words[name] for name in self.names[label] if name not in CODES]
         if word in self.names[label] or not names or word not in self.words:
             return word in self.names[label]
         cosines = self.vectors.vectors[names] @ self.vectors.vectors[self.words[word]]

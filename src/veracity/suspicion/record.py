@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..core.counts import counted
 from ..core.files import FolderKind, check_format, read_json, reading, write_json
 from ..core.schema import from_json
-from ..results.health import BY_LENGTH, RESTLESS, goes_by_length
+from ..results.health import BY_LENGTH, goes_by_length
 from ..results.statistics import percent
 from .candidates import PHRASE, WORD
 
@@ -43,6 +43,23 @@ be told."""
 MORE_THAN_LABELS = 0.15
 """By so much the area under the curve is larger for answers than for labels, if length tells the
 answers of a model that leans on it."""
+
+TURNED = 0.2
+"""A model leans on length if it answers so many of its short texts otherwise once they are repeated
+until they are long."""
+
+UNSTEADY = 0.02
+"""Answers to one text that differ by more make suspects of noise: a weight is a mean over texts,
+which smaller differences do not move."""
+
+TOLD = 0.6
+"""Looks that surely tell answers by a smaller area under the curve are not what decides."""
+
+TOLD_ALONE = 0.9
+"""From this area on a property of the surface is what does, where nothing else is known."""
+
+JUMPS = 0.01
+"""From this share of answers that are exactly 0 or 1 on, log-odds are told with a warning."""
 
 NEARLY_ALWAYS, HARDLY = 0.95, 0.25
 """A label's name that tells it so often, and whose neighbours warrant so little of its weight, was
@@ -214,6 +231,16 @@ class Suspects:
     """How well the length of a text tells its answer, by the area under the curve."""
     label_length_auc: float | None = None
     """And how well it tells its label; None where that was not looked at."""
+    turned_by_length: float | None = None
+    """The share of its short texts that it answers otherwise once they are repeated until they are
+    as long as the others; None where length tells too little to ask."""
+    told_by_looks: tuple[float, float] | None = None
+    """How well all looks together tell answers, and what that may be at most; None where no answer
+    is given often enough to say."""
+    told_by_surface: Mapping[str, float] = field(default_factory=dict)
+    """How well properties of the surface that are no looks tell answers."""
+    all_or_nothing: float = 0.0
+    """The share of answers that are 0 or 1 to the last digit."""
     allowed: tuple[str, ...] = ()
     """What somebody who knows the task said is right to use."""
     single_answer: str = ""
@@ -263,13 +290,13 @@ class Suspects:
             return []
         length = ["length"] if self.leans_on_length else []
         found = [s.name for s in self.found if s not in self.meaningful]
-        names = [*found, *(s.name for s in self.unfollowed), *length]
+        names = [*found, *(s.name for s in self.unfollowed), *length, *self.surface]
         return [name for name in names if name not in self.allowed]
 
     @property
     def unsteady(self) -> bool:
         """Whether it answers otherwise when it is asked again: what is found may be its noise."""
-        return self.restless > RESTLESS
+        return self.restless > UNSTEADY
 
     @property
     def about_model(self) -> str:
@@ -302,6 +329,8 @@ class Suspects:
     def leans_on_length(self) -> bool:
         """Whether length tells answers surely, or far better than it tells labels, beyond what
         answers of so many texts do by chance."""
+        if self.turned_by_length is not None and self.turned_by_length < TURNED:
+            return False
         if self.length_auc >= BY_LENGTH:
             return True
         if self.label_length_auc is None:
@@ -309,6 +338,23 @@ class Suspects:
         few = max(1.0, self.texts / len(self.labels))
         least = max(MORE_THAN_LABELS, 3 * math.sqrt((1 / few + 1 / max(1, self.texts)) / 12))
         return self.length_auc - self.label_length_auc >= least
+
+    @property
+    def unexplained(self) -> bool:
+        """Whether neither what was looked at nor length tells the model's answers, though it is
+        no model at chance: what decides is something else."""
+        if self.found or self.unfollowed or self.leans_on_length or self.fault:
+            return False
+        return self.told_by_looks is not None and self.told_by_looks[1] < TOLD
+
+    @property
+    def surface(self) -> tuple[str, ...]:
+        """What of a text's surface tells answers surely, or nearly where no look tells them."""
+        if self.found or self.unfollowed or self.fault:
+            return ()
+        most = max(self.told_by_surface.values(), default=0.0)
+        least = TOLD_ALONE if self.unexplained else BY_LENGTH
+        return tuple(n for n, x in self.told_by_surface.items() if x == most >= least)
 
     @property
     def judges_words(self) -> bool:
@@ -344,6 +390,12 @@ class Suspects:
             )
         elif self.fault:
             yield f"Of the model itself: {self.fault}"
+        if self.unexplained and self.told_by_looks is not None:
+            yield (
+                "All looks together do not tell what the model answers (area under the curve "
+                f"{self.told_by_looks[0]:.2f} on texts they were not fitted to; .5 is chance): "
+                "what decides is none of them, or a combination, so finding nothing clears nothing"
+            )
         if not self.judges_words:
             yield uncovered(self.vectors, self.coverage or 0.0)
         elif self.vectors == "none" and self.found:
@@ -353,18 +405,38 @@ class Suspects:
             )
 
     def _length(self) -> Iterator[str]:
+        if not self.leans_on_length:
+            return
+        tried = ""
+        if self.turned_by_length is not None:
+            tried = (
+                f". Of its short texts {percent(self.turned_by_length)} are answered otherwise "
+                "once they are repeated until they are as long as the others"
+            )
         if self.length_auc >= BY_LENGTH:
             length = goes_by_length(self.length_auc)
-            yield length[:1].upper() + length[1:]
-        elif self.leans_on_length:
+            yield length[:1].upper() + length[1:] + tried
+        else:
             yield (
                 f"How long a text is tells its answer far better (area under the curve "
                 f"{self.length_auc:.2f}) than its label ({self.label_length_auc:.2f}): the model "
-                "leans on length. Try texts of one length"
+                f"{'leans' if tried else 'may lean'} on length. Try texts of one length{tried}"
             )
 
     def _cautions(self) -> Iterator[str]:
         yield from self._length()
+        if surface := ", ".join(self.surface):
+            yield (
+                "Whether a text has this tells its answer (area under the curve "
+                f"{self.told_by_surface[self.surface[0]]:.2f}), and no look does: {surface}. "
+                "Should it decide? --fail counts it, unless it is named (--allow NAME)"
+            )
+        if self.all_or_nothing >= JUMPS:
+            yield (
+                f"{percent(self.all_or_nothing)} of the answers are 0 or 1 to the last digit: "
+                "weights in log-odds are then as large as the limit that stands for infinity. Read "
+                "their signs and their order"
+            )
         for what, of_words in (("what means nothing and what", False), ("words that", True)):
             if some := [s.moves for s in self.unfollowed if (s.kind == WORD) == of_words]:
                 yield (
@@ -436,6 +508,8 @@ class Suspects:
     @property
     def nothing(self) -> str:
         """What it means that nothing was found."""
+        if self.unsteady:
+            return f"Of {self.n_candidates:,} looks nothing is said"
         return (
             f"None of {self.n_candidates:,} looks weighs more than its meaning warrants and tells "
             "the labels of these texts, both beyond chance"
@@ -445,7 +519,7 @@ class Suspects:
     def can_clear(self) -> bool:
         """Whether finding nothing says anything: a strong cue would have been found, a word too."""
         blind = self.single_answer or self.redundant or self.fault or not self.judges_words
-        blind = blind or self.unsteady or len(self.meaningful) >= MANY_WORDS
+        blind = blind or self.unsteady or self.unexplained or len(self.meaningful) >= MANY_WORDS
         return self.threshold <= STRONG_CUE and not blind
 
     def to_dict(self) -> dict[str, Any]:
@@ -498,7 +572,8 @@ def redundant(share: float, method: str, *, switched: bool) -> str:
     """What it means that words, hidden one at a time, hardly matter though together they do."""
     seen = (
         f"Hiding words one at a time does {percent(max(share, 0))} of what hiding all of them "
-        "does: several words of a text tell the same, and each alone seems to weigh nothing"
+        "does, in the median text: each alone seems to weigh nothing where several tell the same, "
+        "pull different ways, or answers jump"
     )
     if switched:
         return f"{seen}. So weights are told by {method}, which hides words together"

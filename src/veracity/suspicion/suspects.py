@@ -27,13 +27,23 @@ from ..data.words import read_text
 from ..engine.call_counter import count_calls
 from ..engine.inference import probabilities
 from ..explainers import explainers as known_explainers
-from ..results.health import BY_LENGTH, Health, judged, length_auc
+from ..results.health import BY_LENGTH, Health, answers_to_tell, judged, length_auc
 from .candidates import CASING, FIRST, LAST, SIGN, WORD, Candidates, WordTable
 from .evidence import Evidence, RankedCandidate
 from .expectation import LabelNames, WordVectors, vector_coverage
 from .interventions import N_TEXTS, Interventions
-from .record import MIN_COVERAGE, WEAK_CUE, Suspect, Suspects, detection_limit, redundant, uncovered
+from .record import (
+    MIN_COVERAGE,
+    MORE_THAN_LABELS,
+    WEAK_CUE,
+    Suspect,
+    Suspects,
+    detection_limit,
+    redundant,
+    uncovered,
+)
 from .scoring import score_candidates, score_threshold, texts_needed, weigh_candidates
+from .telling import told_by_looks, told_by_surface
 from .topics import topics_of
 from .weighing import (
     REDUNDANT_METHOD,
@@ -173,9 +183,14 @@ def _found(
         by_length = length_auc(lengths, dict(zip(lengths, answered.tolist(), strict=True)))
         share = explained_share(loaded, words, scores, explained_labels, answers)
         is_redundant = share is not None and abs(share) < REDUNDANT_SHARE
-        if is_redundant and other and by_length >= BY_LENGTH:
+        label_length_auc = length_auc(lengths, dict(zip(lengths, gold.tolist(), strict=True)))
+        turned = None
+        telling = by_length >= BY_LENGTH or by_length - label_length_auc >= MORE_THAN_LABELS
+        if telling and not getattr(loaded, "costly", False):
+            turned = _turned_by_length(loaded, data, answered)
+        if is_redundant and other and by_length >= BY_LENGTH and turned is not None:
             # where length decides, words weigh little alone or together
-            is_redundant = _turned_by_length(loaded, data, answered) < HALF
+            is_redundant = turned < HALF
         if share is not None and is_redundant:
             if other:
                 explainer = known_explainers.make(other)
@@ -238,7 +253,11 @@ def _found(
         remark=remark,
         detection_limit=detection_limit(len(data), least_texts, threshold, enough),
         length_auc=by_length,
-        label_length_auc=length_auc(lengths, dict(zip(lengths, gold.tolist(), strict=True))),
+        label_length_auc=label_length_auc,
+        turned_by_length=turned,
+        told_by_looks=told_by_looks(candidates, answered, seed=seed),
+        told_by_surface=told_by_surface([e.input.text for e in data], answered),
+        all_or_nothing=float(np.mean((answers == 0).any(axis=1))),
         single_answer=data.labels[answered[0]] if len(set(answered.tolist())) == 1 else "",
         redundant=is_redundant and not other,
         majority=health.majority,
@@ -252,7 +271,9 @@ def _turned_by_length(model: Classifier, data: Dataset, answered: IntArray) -> f
     are repeated until they are as long as the others: all words that they had still stand there.
     """
     lengths = np.array([e.input.n_features for e in data])
-    means = {y: lengths[answered == y].mean() for y in set(answered.tolist())}
+    means = {y: lengths[answered == y].mean() for y in answers_to_tell(answered)}
+    if not means:
+        return 0.0
     shortest = min(means, key=lambda y: means[y])
     others = lengths[answered != shortest]
     if not len(others):
@@ -340,10 +361,8 @@ def _unfollowed(
         for r in ranked
         if names[r.candidate] not in known
         and abs(r.scores.weight_excess[r.candidate]) >= HEAVY
-        and (
-            kinds[r.candidate] in (SIGN, FIRST, LAST, CASING)
-            or (kinds[r.candidate] == WORD and not evidence.followed(r))
-        )
+        and kinds[r.candidate] in (WORD, SIGN, FIRST, LAST, CASING)
+        and not evidence.followed(r)
     ]
     heavy.sort(key=lambda r: -abs(r.scores.weight_excess[r.candidate]))
     found: dict[str, Suspect] = {}
