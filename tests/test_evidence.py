@@ -170,7 +170,7 @@ def test_a_method_that_found_no_fragment_has_none() -> None:
 
 
 def test_fragments_must_lie_in_the_text() -> None:
-    with pytest.raises(ValueError, match="words 0 to 1"):
+    with pytest.raises(ValueError, match="features 0 to 1"):
         Attribution(Text.of_words(["a", "b"]), 1, np.zeros(2), (Fragment((1, 2), 1.0),))
 
 
