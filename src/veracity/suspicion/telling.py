@@ -1,4 +1,4 @@
-"""Whether the looks tell a model's answers at all, and what of a text's surface does."""
+"""Whether the candidates tell a model's answers at all, and what of a text's surface does."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ SURFACE: dict[str, Callable[[str], bool]] = {
 """What may decide though no word, sign or casing is judged that is it."""
 
 
-def told_by_looks(
+def candidates_auc(
     candidates: Candidates, answered: IntArray, *, seed: int
 ) -> tuple[float, float] | None:
-    """How well the sum of all looks tells answers to texts that it was not fitted to, by the area
-    under the curve (.5 is not at all), averaged over answers; and what it may be at most. None
+    """How well the sum of all candidates tells answers to texts that it was not fitted to, by the
+    area under the curve (.5 is not at all), averaged over answers; and what it may be at most. None
     where no answer is given often enough to say."""
     order = generator(seed, "told by looks").permutation(len(answered))[:MOST_TEXTS]
     answered = answered[order]
@@ -70,7 +70,7 @@ def told_by_looks(
 
 
 def _likeness(candidates: Candidates, some: IntArray) -> FloatArray:
-    """How alike texts are by the looks that they share, rare ones first. (texts, texts)"""
+    """How alike texts are by the candidates that they share, rare ones first. (texts, texts)"""
     from scipy.sparse import csr_matrix, diags
 
     n = len(candidates.words.lengths)
@@ -85,7 +85,7 @@ def _likeness(candidates: Candidates, some: IntArray) -> FloatArray:
     return found
 
 
-def told_by_surface(texts: Sequence[str], answered: IntArray) -> dict[str, float]:
+def surface_auc(texts: Sequence[str], answered: IntArray) -> dict[str, float]:
     """How well each property of the surface tells the answer that it tells best."""
     found = {}
     for name, holds in SURFACE.items():
