@@ -27,7 +27,7 @@ from veracity.data.records import write_records
 from veracity.data.words import read_text
 from veracity.engine.batches import by_length
 from veracity.models.adapters.callables import CallableClassifier
-from veracity.results.health import length_auc
+from veracity.results.separability import length_auc
 from veracity.suspicion import weighing
 from veracity.suspicion.candidates import (
     CAPITALS,

@@ -21,7 +21,7 @@ from ..core.inputs import FloatArray, Input, Nouns, input_kind
 from ..core.metrics import Quantity, Row
 from ..core.plugins import nearest
 from ..core.schema import check_schema
-from .columns import WHERE, Column, best_of
+from .columns import HIDDEN_HOW, Column, best_of
 from .config import (
     FILE,
     BudgetPlan,
@@ -415,7 +415,7 @@ class Run:
                 values=values,
                 families=families,
                 ceiling=best_of(quantity, values, searches),
-                where=WHERE.get(about.settings.get("hiding", ""), ""),
+                hidden_how=HIDDEN_HOW.get(about.settings.get("hiding", ""), ""),
                 quality=about.quality,
             )
         return columns

@@ -388,7 +388,7 @@ def _standing(column: Column, tested: _Tested | None, chance: Sequence[str]) -> 
         differing=differing,
         ceiling=ceiling if len(searched) else None,
         searched=len(searched),
-        where=column.where,
+        where=column.hidden_how,
         quality=column.quality,
         share=column.quantity.share,
     )

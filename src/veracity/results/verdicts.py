@@ -84,7 +84,7 @@ def _verdict(
     if not scored:
         return none("nothing can be said: no method could be scored.")
     if state is not None and state.fault:
-        return none(f"no method is recommended: {state.wrong}.")
+        return none(f"no method is recommended: {state.diagnosis}.")
     telling = [s for s in scored if not_like_chance(s)]
     if not telling:
         why, more_texts = _chance_sentence(scored)
@@ -290,7 +290,7 @@ def _how_sure(tests: Sequence[Standing], verdict: Verdict, near: set[str]) -> st
     if same:
         said += f" {listed(same)} score{'s' if len(same) == 1 else ''} the same."
     if others:
-        said += f" Not told apart from it: {listed(others)}{_seen(telling)}."
+        said += f" Not told apart from it: {listed(others)}{_undetected(telling)}."
     if partly and not disagree:
         said += f" Best or tied in some of these tests: {listed(partly)}."
     if verdict.leads:
@@ -335,7 +335,7 @@ def ahead_at_home(tests: Sequence[Standing], use: str, homes: set[str]) -> list[
     return sorted(beside & behind)
 
 
-def _seen(tests: Sequence[Standing]) -> str:
+def _undetected(tests: Sequence[Standing]) -> str:
     """What else could have been told apart: nothing, of too few texts, and nobody knows, where
     methods score the same on nearly all."""
     few = [s for s in tests if s.detectable is None and s.differing is None and s.comparisons]

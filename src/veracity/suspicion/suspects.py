@@ -27,7 +27,8 @@ from ..data.words import read_text
 from ..engine.call_counter import count_calls
 from ..engine.inference import probabilities
 from ..explainers import explainers as known_explainers
-from ..results.health import BY_LENGTH, Health, answers_to_tell, judged, length_auc
+from ..results.health import BY_LENGTH, Health, judged
+from ..results.separability import length_auc, separable_answers
 from .candidates import CASING, FIRST, LAST, SIGN, WORD, Candidates, WordTable
 from .decisions import MIN_COVERAGE, MORE_THAN_LABELS, WEAK_CUE
 from .evidence import Evidence, RankedCandidate
@@ -228,7 +229,7 @@ def _found(search: _Search, plan: SuspectsPlan, remark: str) -> Suspects:
         health = judged(Health(model=search.name, texts=len(data)), gold, answered, data.labels)
         told = {name for s in found for name in (s.name, *s.also)}
         # labels in another order follow nothing that the model rightly goes by
-        unfollowed = () if health.order else _unfollowed(ranked, evidence, told)
+        unfollowed = () if health.label_order else _unfollowed(ranked, evidence, told)
     known = {s.name for s in unfollowed}
     enough = texts_needed(WEAK_CUE, search.false_alarms, n_candidates)
     return Suspects(
@@ -272,7 +273,7 @@ def _turned_by_length(model: Classifier, data: Dataset, answered: IntArray) -> f
     are repeated until they are as long as the others: all words that they had still stand there.
     """
     lengths = np.array([e.input.n_features for e in data])
-    means = {y: lengths[answered == y].mean() for y in answers_to_tell(answered)}
+    means = {y: lengths[answered == y].mean() for y in separable_answers(answered)}
     if not means:
         return 0.0
     shortest = min(means, key=lambda y: means[y])

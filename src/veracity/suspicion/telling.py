@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.inputs import FloatArray, IntArray
 from ..engine.seeds import generator
-from ..results.health import answers_to_tell, area_under_curve
+from ..results.separability import area_under_curve, separable_answers
 from .candidates import Candidates
 
 FOLDS = 5
@@ -50,7 +50,7 @@ def candidates_auc(
     where no answer is given often enough to say."""
     order = generator(seed, "told by looks").permutation(len(answered))[:MOST_TEXTS]
     answered = answered[order]
-    labels = answers_to_tell(answered)
+    labels = separable_answers(answered)
     if not labels:
         return None
     targets = np.stack([answered == label for label in labels], axis=1).astype(np.float64)
@@ -90,6 +90,6 @@ def surface_auc(texts: Sequence[str], answered: IntArray) -> dict[str, float]:
     found = {}
     for name, holds in SURFACE.items():
         has: FloatArray = np.array([float(holds(text)) for text in texts])
-        areas = [area_under_curve(has, answered == label) for label in answers_to_tell(answered)]
+        areas = [area_under_curve(has, answered == label) for label in separable_answers(answered)]
         found[name] = max((max(a, 1 - a) for a in areas), default=0.5)
     return found
