@@ -94,7 +94,7 @@ def tables(
                     examples=names,
                     values=values,
                     families=names,
-                    where=way,
+                    hidden_how=way,
                 )
             )
     return columns

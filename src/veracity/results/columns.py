@@ -35,7 +35,7 @@ class Column:
     values: FloatArray  # (examples, methods)
     families: list[str]
     """Examples of one family, such as a text and its twins, are no independent draws."""
-    ceiling: FloatArray | None = None
+    best_found: FloatArray | None = None
     """The best that a search or any method reached, NaN where no search was made. (examples,)"""
     hidden_how: str = ""
     """How words are hidden, where the metric hides any."""
