@@ -54,10 +54,10 @@ KNOWN_ANSWERS = 16
 """So many answers are kept to notice that a model has changed under its name."""
 
 MOST_BATCHES = 100
-"""A method's explanations are written in at most so many parts."""
+"""A method's explanations are written in at most so many batches."""
 
 BUDGET_BATCHES = 25
-"""Where a budget may end before the texts do, they are done in about so many parts, each through
+"""Where a budget may end before the texts do, they are done in about so many batches, each through
 all methods: those that are finished are the result."""
 
 

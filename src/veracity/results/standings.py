@@ -266,13 +266,13 @@ class _Tested:
 
 
 def _compare(columns: Sequence[Column], chance: Sequence[str]) -> list[Standing]:
-    """Tests all pairs in all directed columns, corrects each family of them, sorts the methods."""
+    """Tests all pairs in all directed columns, corrects each group of them, sorts the methods."""
     directed = [c for c in columns if c.quantity.better]
     pairs = [
         (c, i, j) for c in directed for i, j in itertools.combinations(range(len(c.methods)), 2)
     ]
     # with chance or between methods, behind a verdict or not
-    families = [
+    holm_groups = [
         (not {c.methods[i], c.methods[j]}.isdisjoint(chance), c.quantity.headline)
         for c, i, j in pairs
     ]
@@ -289,10 +289,10 @@ def _compare(columns: Sequence[Column], chance: Sequence[str]) -> list[Standing]
         table = np.stack([differences[k] for k in places], axis=1)
         raw[places] = paired_tests(table, draws=draws)
     corrected = np.ones(len(raw))
-    for family in set(families):
-        own = [k for k, f in enumerate(families) if f == family]
+    for group in set(holm_groups):
+        own = [k for k, g in enumerate(holm_groups) if g == group]
         corrected[own] = holm(raw[own])
-    sizes = Counter(families)
+    sizes = Counter(holm_groups)
     tested = {}
     for c in directed:
         p = np.ones((len(c.methods), len(c.methods)))
