@@ -27,7 +27,7 @@ from .verdicts import (
     ahead_at_home,
     condition,
     leaders_by_test,
-    least_gain,
+    least_share_of_lead,
     listed,
     not_like_chance,
     questions_per_text,
@@ -374,7 +374,7 @@ def _cheaper(found: Sequence[Standing], method: str, model: str, costs: Costs) -
         cost = costs.get((model, other))
         if cost is None:
             continue
-        least = least_gain(tests, other, method)
+        least = least_share_of_lead(tests, other, method)
         questions = cost.questions_per_text
         if least >= NEARLY and questions * MUCH_CHEAPER <= dear.questions_per_text:
             nearly.append((questions, other, least, cost.seconds / cost.examples))
