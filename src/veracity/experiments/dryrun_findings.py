@@ -370,7 +370,7 @@ def _profile(
     shares = [sight.share for _, sight in shown] or [math.nan]
     entry = next(e for e in overall.entries if e.method == method)
     tables, without = list(scored.values()), list(clean.values())
-    mine = [c for c in costs if c.explainer == method and c.examples]
+    mine = [c for c in costs if c.method == method and c.examples]
     explained = sum(c.examples for c in mine) or math.nan
 
     def where(verdict: Sees) -> tuple[Key, ...]:

@@ -90,7 +90,7 @@ def conclude(run: Run) -> Conclusions:
     """Standings, verdicts and a recommendation for every model of a run."""
     tested = any(not about.of_model for about in run.config.metrics.values())
     found = standings(run) if tested else []
-    costs = {(c.model, c.explainer): c for c in run.costs() if c.examples}
+    costs = {(c.model, c.method): c for c in run.costs() if c.examples}
     conclusions = []
     for model in run.models:
         own = [s for s in found if s.model == model]

@@ -70,7 +70,7 @@ class Cost:
     """What a method's explanations of one model took."""
 
     model: str
-    explainer: str
+    method: str
     examples: int
     seconds: float
     questions: float

@@ -104,11 +104,7 @@ def _verdict(
     candidates = common or everywhere or set.union(*leaders)
     use = min(
         {preferred} & common or candidates,
-        key=lambda m: (
-            -_nearness(telling, m),
-            questions_per_text(m, first.model, costs),
-            m,
-        ),
+        key=lambda m: (-_nearness(telling, m), questions_per_text(m, first.model, costs), m),
     )
     tied = tuple(m for m in _in_order(telling, common) if m != use)
     disagree = not common and len(telling) > 1
