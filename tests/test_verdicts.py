@@ -17,8 +17,8 @@ from veracity.core.metrics import Quantity
 from veracity.reports.scoreboard import against_chance
 from veracity.results.columns import Column
 from veracity.results.conclusions import Conclusion
-from veracity.results.detection import detectable_mean
 from veracity.results.health import Health, chance_of_all_right
+from veracity.results.power import detectable_mean
 from veracity.results.standings import Entry, Standing, compare, compare_all
 from veracity.results.standings import _compare as columns_compared
 from veracity.results.statistics import at_least, paired_tests, percent, texts_needed

@@ -18,7 +18,7 @@ from ..core.inputs import FloatArray, IntArray, Nouns, Text, input_kind
 from ..core.metrics import Quantity
 from ..core.schema import from_json
 from .columns import Column
-from .detection import detectable_mean, differs_enough
+from .power import detectable_mean, differs_enough
 from .run import STANDINGS, Run
 from .statistics import LEVEL as LEVEL
 from .statistics import (
