@@ -53,7 +53,7 @@ class Point:
     def words(self, pieces: Tensor) -> FloatArray:
         """(1, pieces) → (words,)"""
         alignment = self.embedded.alignments[0]
-        found: FloatArray = alignment.to_words(pieces[0].detach().double().numpy())
+        found: FloatArray = alignment.to_features(pieces[0].detach().double().numpy())
         return found
 
 

@@ -199,7 +199,7 @@ def _spread(a: Sequence[Any], b: Sequence[Any]) -> float:
 
 def _to_words(model: Any, text: Text, pieces: Sequence[float]) -> FloatArray:
     alignment = model.embed([text]).alignments[0]
-    found: FloatArray = alignment.to_words(np.asarray(pieces, dtype=np.float64))
+    found: FloatArray = alignment.to_features(np.asarray(pieces, dtype=np.float64))
     return found
 
 

@@ -94,7 +94,7 @@ def tables(
                     examples=names,
                     values=values,
                     families=names,
-                    where=way,
+                    hidden_how=way,
                 )
             )
     return columns
@@ -216,7 +216,7 @@ def gates(audits: int, seed: int) -> None:
     kinds = ("order", "chance", "caution", "nothing")
 
     def kind(state: Health) -> str:
-        if state.order:
+        if state.label_order:
             return "order"
         return "chance" if state.fault else "caution" if state.caution else "nothing"
 

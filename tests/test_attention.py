@@ -257,7 +257,7 @@ def test_rollout_is_the_product_of_all_layers(transformer: Any) -> None:
                         mixed[i, j] = 0.5 * mean + 0.5 * (i == j)
                 total = mixed @ total
             assert total.sum(axis=1) == pytest.approx(np.ones(n))
-            assert row == pytest.approx(alignment.to_words(total[0]), abs=1e-9)
+            assert row == pytest.approx(alignment.to_features(total[0]), abs=1e-9)
     finally:
         model.set_attn_implementation(before)
     last = transformer.attention(texts)

@@ -112,11 +112,11 @@ def test_ernie_pieces_stand_where_the_words_do(ernie: Any) -> None:
     ids, alignment = ernie._pieces(text)
     pieces = ernie.tokenizer.convert_ids_to_tokens(ids)
     assert pieces == ["[CLS]", "酒", "店", "的", "the", "film", "##s", "[SEP]"]
-    assert alignment.to_words(np.arange(8.0)).tolist() == [3.0, 3.0, 4.0, 11.0]
+    assert alignment.to_features(np.arange(8.0)).tolist() == [3.0, 3.0, 4.0, 11.0]
     # a dataset's own words may cut across pieces: these share their score (definitions 3.13)
     across = Text("films", ((0, 2), (2, 5)))
     _, alignment = ernie._pieces(across)
-    assert alignment.to_words(np.array([9.0, 1.0, 4.0, 9.0])).tolist() == [0.5, 4.5]
+    assert alignment.to_features(np.array([9.0, 1.0, 4.0, 9.0])).tolist() == [0.5, 4.5]
 
 
 def test_ernie_shows_the_attention_of_its_last_layer(ernie: Any) -> None:
@@ -127,7 +127,7 @@ def test_ernie_shows_the_attention_of_its_last_layer(ernie: Any) -> None:
             layers = ernie.model(torch.from_numpy(ids)[None], output_attentions=True).attentions
         row = layers[-1][0, :, 0].mean(dim=0).numpy()  # (pieces,) heads averaged
         assert len(layers) == 2
-        assert np.allclose(ernie.attention([text])[0], alignment.to_words(row))
+        assert np.allclose(ernie.attention([text])[0], alignment.to_features(row))
 
 
 def test_ernie_gradients_are_those_of_its_pieces(ernie: Any) -> None:
@@ -138,7 +138,7 @@ def test_ernie_gradients_are_those_of_its_pieces(ernie: Any) -> None:
     ernie.model(inputs_embeds=vectors).logits[0, 1].backward()
     by_piece = (vectors.grad * vectors).sum(dim=-1)[0].detach().numpy()
     found = veracity.explain(ernie, text, "input_x_gradient", target=1)[0]
-    assert np.allclose(found.scores, alignment.to_words(by_piece))
+    assert np.allclose(found.scores, alignment.to_features(by_piece))
 
 
 def test_ernie_answers_add_up(ernie: Any) -> None:

@@ -50,7 +50,7 @@ def test_ex_0_5_count_from_ratio() -> None:
 
 def test_ex_3_15_piece_to_word_alignment() -> None:
     alignment = Alignment.by_offsets([(0, 2), (2, 4)], [(0, 3), (3, 4)])
-    assert alignment.to_words(np.array([0.2, 0.4])) == pytest.approx([0.4, 0.2])
+    assert alignment.to_features(np.array([0.2, 0.4])) == pytest.approx([0.4, 0.2])
 
 
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=8), st.data())
@@ -61,13 +61,13 @@ def test_alignment_preserves_totals(lengths: list[int], data: st.DataObject) -> 
     edges = sorted(cuts)
     pieces = list(zip([0, *edges[:-1]], edges, strict=True))
     scores = np.arange(1.0, len(pieces) + 1)
-    found = Alignment.by_offsets(pieces, spans).to_words(scores)
+    found = Alignment.by_offsets(pieces, spans).to_features(scores)
     assert found.sum() == pytest.approx(scores.sum())
 
 
 def test_special_pieces_belong_to_no_word() -> None:
     alignment = Alignment.by_offsets([(0, 0), (0, 4), (0, 0)], [(0, 4), (5, 6)])
-    assert alignment.to_words(np.array([9.0, 1.0, 9.0])).tolist() == [1.0, 0.0]
+    assert alignment.to_features(np.array([9.0, 1.0, 9.0])).tolist() == [1.0, 0.0]
 
 
 @pytest.mark.parametrize(

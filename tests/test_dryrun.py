@@ -29,7 +29,13 @@ from veracity.data.splits import Splits
 from veracity.engine.executors import Local, default_workers
 from veracity.experiments.cues import KINDS
 from veracity.experiments.dryrun import DryRunResult, run_dryrun
-from veracity.experiments.dryrun_findings import _cell, _standings, findings, lower_gain, sees
+from veracity.experiments.dryrun_findings import (
+    _cell,
+    _standings,
+    difference_lower_bound,
+    findings,
+    sees,
+)
 from veracity.experiments.dryrun_plan import ENCODER_SCALES, SCALES, plan_dryrun
 from veracity.experiments.dryrun_record import FILE, DryRun, Trial, judged
 from veracity.models.architecture import LATER
@@ -109,8 +115,8 @@ def test_intervals_over_seeds_and_texts() -> None:
 def test_a_difference_of_two_shares_by_their_intervals() -> None:
     """Newcombe (1998), table II, row a: 56 of 70 and 48 of 80, from 0.0524."""
     low, high = wilson(56, 70)[0], wilson(48, 80)[1]
-    assert lower_gain(56 / 70, low, 48 / 80, high) == pytest.approx(0.0524, abs=5e-5)
-    assert np.isnan(lower_gain(0.8, 0.7, np.nan, np.nan))
+    assert difference_lower_bound(56 / 70, low, 48 / 80, high) == pytest.approx(0.0524, abs=5e-5)
+    assert np.isnan(difference_lower_bound(0.8, 0.7, np.nan, np.nan))
 
 
 def test_what_is_shown_of_any_model_exposes_nothing() -> None:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import veracity
 from conftest import WordWeights, words
 from veracity.auditing.audit import audit
-from veracity.core.attributions import Attribution, Fragment, Unit, distinct_words
+from veracity.core.attributions import Attribution, Fragment, FragmentLevel, distinct_words
 from veracity.core.errors import PluginError
 from veracity.core.examples import Dataset, Example
 from veracity.core.inputs import Text
@@ -142,7 +142,7 @@ def test_words_are_the_best_positive_ones(scores: list[float], m: int) -> None:
 # ---- a method's own fragments -------------------------------------------------------------------
 
 
-def own(level: Unit) -> Attribution:
+def own(level: FragmentLevel) -> Attribution:
     fragments = (
         Fragment((2, 3), 0.1, "evidence"),
         Fragment((0, 1), 0.9, "counter"),

@@ -337,7 +337,7 @@ def test_transformer_attention_is_the_last_layer(transformer: Any) -> None:
     finally:
         model.set_attn_implementation(before)
     row = layers[-1][0].mean(dim=0)[0].numpy()
-    assert found == pytest.approx(alignment.to_words(row), abs=1e-6)
+    assert found == pytest.approx(alignment.to_features(row), abs=1e-6)
     assert 0 < found.sum() < 1  # the rest lies on the special pieces
 
 

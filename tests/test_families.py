@@ -241,7 +241,7 @@ def test_attention_of_a_decoder_is_that_of_its_last_piece(loaded: Any) -> None:
         ("rollout", (_half(layers[1]) @ _half(layers[0]))[-1]),
     ):
         found = model.attention(TEXTS, way)[2]
-        assert found == pytest.approx(alignment.to_words(row.numpy()), abs=1e-9)
+        assert found == pytest.approx(alignment.to_features(row.numpy()), abs=1e-9)
 
 
 def _half(layer: torch.Tensor) -> torch.Tensor:

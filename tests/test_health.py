@@ -19,7 +19,7 @@ from veracity.core.metrics import Case
 from veracity.explainers.search import Search, best_order
 from veracity.metrics.blank import Blank
 from veracity.metrics.erasure import Erasure
-from veracity.results.health import Health, against_dealt, health, judged, other_order
+from veracity.results.health import Health, accuracy_by_chance, health, judged, other_order
 from veracity.suspicion.suspects import suspects
 
 
@@ -137,7 +137,7 @@ def test_erasure_and_deletion_run_under_two_ways_of_hiding() -> None:
 
 def test_dealt_answers_by_hand() -> None:
     gold, said = np.array([0, 0, 0, 1]), np.array([0, 0, 1, 1])
-    dealt, p = against_dealt(gold, said)
+    dealt, p = accuracy_by_chance(gold, said)
     assert dealt == pytest.approx(0.75 * 0.5 + 0.25 * 0.5)
     # of four places of the lone 1 in gold two meet an answer 1: three or more right in 1 of 2
     assert p == pytest.approx(0.5, abs=0.05)
@@ -145,7 +145,7 @@ def test_dealt_answers_by_hand() -> None:
 
 def test_a_constant_answer_is_never_better_than_dealt() -> None:
     gold = np.array([0] * 97 + [1] * 3)
-    dealt, p = against_dealt(gold, np.zeros(100, dtype=np.int64))
+    dealt, p = accuracy_by_chance(gold, np.zeros(100, dtype=np.int64))
     assert dealt == pytest.approx(0.97) and p == 1
 
 
@@ -398,10 +398,11 @@ def test_answers_that_differ_from_time_to_time_are_told(tmp_path: Path) -> None:
 def test_what_voids_most_is_cautioned_of_first() -> None:
     """That a model answers otherwise each time voids all that is said after it."""
     state = Health(
-        model="m", texts=400, restless=0.2, p_dealt=0.3, accuracy=0.6, dealt=0.5, moved=0.009,
-        majority=0.5, majority_label="pos", length_auc=0.99, rare=(("pos", 2),),
+        model="m", texts=400, repeat_difference=0.2, p_vs_chance=0.3, accuracy=0.6,
+        chance_accuracy=0.5, moved=0.009, majority=0.5, majority_label="pos", length_auc=0.99,
+        rare=(("pos", 2),),
     )  # fmt: skip
-    sure = replace(state, p_dealt=0.01)
+    sure = replace(state, p_vs_chance=0.01)
     first = [caution.split()[0] for caution in sure.cautions]
     assert first == ["asked", "how", "hiding"]  # twice; long a text is; every word
     doubted = replace(state, moved=0.2).cautions
@@ -410,14 +411,15 @@ def test_what_voids_most_is_cautioned_of_first() -> None:
 
 
 @pytest.mark.parametrize(
-    ("high", "p_dealt", "fault"), [(0.58, 0.11, True), (0.66, 0.11, False), (0.58, 0.01, False)]
+    ("high", "p_vs_chance", "fault"), [(0.58, 0.11, True), (0.66, 0.11, False), (0.58, 0.01, False)]
 )
 def test_a_model_that_is_surely_near_chance_is_at_chance(
-    high: float, p_dealt: float, fault: bool
+    high: float, p_vs_chance: float, fault: bool
 ) -> None:
     """A little above what dealt answers reach, and not shown to be, it had a method recommended."""
     state = Health(
-        model="m", texts=400, accuracy=0.53, low=0.48, high=high, dealt=0.5, p_dealt=p_dealt,
+        model="m", texts=400, accuracy=0.53, low=0.48, high=high, chance_accuracy=0.5,
+        p_vs_chance=p_vs_chance,
         majority=0.5, majority_label="pos", moved=0.3,
     )  # fmt: skip
     assert ("hardly oftener than its answers" in state.fault) is fault
@@ -534,7 +536,7 @@ def test_one_odd_answer_does_not_recommend_a_method(tmp_path: Path) -> None:
     model = Sure({"calm": 1.0, "quiet": -1.0, "fire": 12.0})
     found = audit(model, data, "occlusion, random_scores", "erasure", out=tmp_path / "odd")
     (said,) = found.conclusions.models
-    assert said.health.p_dealt is not None and said.health.p_dealt < 0.05
+    assert said.health.p_vs_chance is not None and said.health.p_vs_chance < 0.05
     assert said.recommendation.method is None and not said.recommendation.cautions
     assert "it answers ordinary to 99 of the 100 texts, and the one" in said.recommendation.sentence
 

@@ -125,7 +125,7 @@ def test_gradients_equal_captum(name: str, request: Any, reviews: Dataset) -> No
             .norm(dim=-1),
         }
         for spec, pieces in theirs.items():
-            expected = embedded.alignments[0].to_words(pieces[0].detach().double().numpy())
+            expected = embedded.alignments[0].to_features(pieces[0].detach().double().numpy())
             ours = veracity.explain(model, text, spec, target=1)[0].scores
             key = re.sub(r"\(.*", "", spec)
             worst[key] = max(worst.get(key, 0.0), largest(ours, expected))

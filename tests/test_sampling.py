@@ -12,7 +12,7 @@ import pytest
 
 from conftest import WordWeights
 from veracity.auditing.audit import audit
-from veracity.auditing.jobs import PART, part_of
+from veracity.auditing.jobs import SUBSET_SIZE, subset_of
 from veracity.core.examples import Dataset
 from veracity.data.splits import Splits
 from veracity.reports.html import build_report
@@ -55,14 +55,14 @@ def scores(run: Run, method: str, name: str = "aopc_compactness") -> dict[str, f
 
 
 def test_the_texts_of_a_part_depend_on_their_names_alone(texts: Dataset) -> None:
-    part = part_of(texts, PART, seed=0)
-    assert len(part) == PART < len(texts)
-    assert part == part_of(replace(texts, examples=texts.examples[::-1]), PART, seed=0)
-    assert part != part_of(texts, PART, seed=1)
-    fewer = part_of(texts.select(range(20)), PART, seed=0)
+    part = subset_of(texts, SUBSET_SIZE, seed=0)
+    assert len(part) == SUBSET_SIZE < len(texts)
+    assert part == subset_of(replace(texts, examples=texts.examples[::-1]), SUBSET_SIZE, seed=0)
+    assert part != subset_of(texts, SUBSET_SIZE, seed=1)
+    fewer = subset_of(texts.select(range(20)), SUBSET_SIZE, seed=0)
     assert len(fewer) == 20
     twin = replace(texts.examples[0], id="twin", partner=texts.examples[0].id)
-    paired = part_of(replace(texts, examples=(*texts.examples, twin)), PART, seed=0)
+    paired = subset_of(replace(texts, examples=(*texts.examples, twin)), SUBSET_SIZE, seed=0)
     assert ("twin" in paired) == (twin.partner in paired)
 
 
@@ -71,7 +71,7 @@ def test_methods_that_draw_are_scored_on_a_second_draw(run: Run, texts: Dataset)
     assert {method for method, _ in found} == {"lime(samples=20)", "lime(samples=80)"}
     few, many = (found[f"lime(samples={k})", "aopc_compactness"] for k in (20, 80))
     first, second = (scores(r, few.method) for r in (run, run.second_draw))
-    assert set(second) == part_of(texts, PART, seed=0)
+    assert set(second) == subset_of(texts, SUBSET_SIZE, seed=0)
     apart = [first[e] - second[e] for e in second]
     assert few.sd == pytest.approx(np.sqrt(sum(d * d for d in apart) / len(apart) / 2))
     assert few.spread == pytest.approx(np.std(list(first.values()), ddof=1))
@@ -134,7 +134,7 @@ def test_no_second_draw_where_it_is_not_wanted(
 
 def test_the_report_tells_noise_and_own_errors(run: Run) -> None:
     page = build_report(run)
-    assert f"Scores of the same {PART} texts from two draws" in page
+    assert f"Scores of the same {SUBSET_SIZE} texts from two draws" in page
     assert "that another draw would find again" in page
     assert {e.name for e in own_errors(run)} == {"stability"}
     stable = {e.method: e.mean for e in own_errors(run)}

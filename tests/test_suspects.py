@@ -27,7 +27,7 @@ from veracity.data.records import write_records
 from veracity.data.words import read_text
 from veracity.engine.batches import by_length
 from veracity.models.adapters.callables import CallableClassifier
-from veracity.results.health import length_auc
+from veracity.results.separability import length_auc
 from veracity.suspicion import weighing
 from veracity.suspicion.candidates import (
     CAPITALS,
@@ -36,6 +36,14 @@ from veracity.suspicion.candidates import (
     PHRASE,
     Candidates,
     WordTable,
+)
+from veracity.suspicion.decisions import (
+    deciding_surface,
+    is_copied,
+    is_unexplained,
+    is_unsteady,
+    judges_words,
+    meaningless,
 )
 from veracity.suspicion.expectation import (
     NOISE_TEXTS,
@@ -57,6 +65,7 @@ from veracity.suspicion.scoring import (
     texts_needed,
     weigh_candidates,
 )
+from veracity.suspicion.sentences import about_model, cautions, direction, nothing_found, voids
 from veracity.suspicion.suspects import suspects
 
 CUE = "garden"
@@ -591,7 +600,7 @@ def test_english_vectors_judge_no_german(german: tuple[Dataset, Any, Suspects]) 
     assert not told.found  # among words that decide there would be many
     assert told.coverage is not None
     assert 0.1 < told.coverage < 0.7
-    assert not told.judges_words
+    assert not judges_words(told)
     assert f"hold {100 * told.coverage:.1f} % of the texts' words" in str(told)
     assert "--vectors FILE" in str(told)
     # a build does not pass because nobody looked
@@ -624,7 +633,7 @@ def test_vectors_of_the_language_judge_its_words(
     np.savez(path, words=np.array(forms), vectors=np.array(rows))
     told = suspects(model, data, vectors=str(path), top=1)
     assert told.coverage == 1.0
-    assert told.judges_words
+    assert judges_words(told)
     assert told.n_candidates > before.n_candidates
     assert not told.found
 
@@ -901,9 +910,9 @@ def test_what_no_look_is_but_decides_is_told(
 
     found = suspects(CallableClassifier(model, reviews.labels), data, vectors="glove", top=3)
     assert not found.found and name in found.alarms
-    assert f"no look does: {', '.join(found.surface)}. Should it decide?" in found.limits
-    assert not replace(found, allowed=found.surface).alarms
-    assert not suspects(sentiment(), reviews, vectors="glove", top=3).surface
+    assert f"no look does: {', '.join(deciding_surface(found))}. Should it decide?" in found.limits
+    assert not replace(found, allowed=deciding_surface(found)).alarms
+    assert not deciding_surface(suspects(sentiment(), reviews, vectors="glove", top=3))
 
 
 def test_looks_that_tell_no_answer_clear_nothing(tmp_path: Path) -> None:
@@ -918,8 +927,8 @@ def test_looks_that_tell_no_answer_clear_nothing(tmp_path: Path) -> None:
         rows.append((" ".join(rng.permutation(text)), int(copper != violet)))
     either = reading(lambda words: ("copper" in words) != ("violet" in words))
     found = suspects(either, data_of(*rows), vectors="none", top=3)
-    assert not found.found and not found.alarms and found.unexplained and not found.can_clear
-    assert "so finding nothing clears nothing" in found.voids
+    assert not found.found and not found.alarms and is_unexplained(found) and not found.can_clear
+    assert "so finding nothing clears nothing" in voids(found)
     assert Suspects.read(found.write(tmp_path / "suspects.json")) == found
 
 
@@ -989,8 +998,8 @@ class Unsteady:
 
 def test_nothing_is_counted_of_a_model_without_steady_answers() -> None:
     found = suspects(Unsteady(), "made_reviews(n=201)", limit=None)
-    assert found.unsteady and not found.alarms and not found.can_clear
-    assert found.nothing.endswith("nothing is said")
+    assert is_unsteady(found) and not found.alarms and not found.can_clear
+    assert nothing_found(found).endswith("nothing is said")
     assert found.limits.startswith("Asked twice about the same texts, the model answers otherwise")
 
 
@@ -1011,15 +1020,15 @@ def test_length_is_told_first_and_words_are_not_asked_about_together() -> None:
     found = suspects(ByLength(), Dataset("d", ByLength.labels, tuple(rows)))
     assert found.method.startswith("occlusion") and not found.redundant
     assert "length" in found.alarms
-    assert found.cautions.startswith("How long a text is tells its answer almost surely")
+    assert cautions(found).startswith("How long a text is tells its answer almost surely")
 
 
 def test_the_model_is_told_beside_what_needs_none() -> None:
     bag = WordWeights({"great": 2.0, "dull": -2.0, "wonderful": 1.0})
     found = suspects(bag, "made_reviews(n=201)", limit=None)
-    assert not found.unsteady
-    assert re.match(r"The model is right on 0\.\d{3} of 201 texts; always", found.about_model)
-    assert found.about_model in str(found)
+    assert not is_unsteady(found)
+    assert re.match(r"The model is right on 0\.\d{3} of 201 texts; always", about_model(found))
+    assert about_model(found) in str(found)
 
 
 class ByAcronym:
@@ -1058,7 +1067,7 @@ def test_capitals_of_one_suspected_word_are_no_habit() -> None:
     # what means nothing is named before words that may be the subject's own
     word, other = (replace(s, neighbours={"beer": 0.1}) for s in found.found[:2])
     tag = replace(word, name="src : forum", kind="phrase", neighbours={})
-    said = replace(found, found=(word, other, tag), vectors="glove").cautions
+    said = cautions(replace(found, found=(word, other, tag), vectors="glove"))
     order = (
         "Look whether labels were copied into the texts, or writers name them: ipa.",
         "Signs, tags and ways of writing are seldom a subject's own. Look first at src : forum, "
@@ -1067,7 +1076,7 @@ def test_capitals_of_one_suspected_word_are_no_habit() -> None:
     )
     assert [said.count(part) for part in order] == [1, 1, 1]
     assert sorted(order, key=said.index) == list(order)
-    assert "Look first" not in replace(found, found=(word, other), vectors="glove").cautions
+    assert "Look first" not in cautions(replace(found, found=(word, other), vectors="glove"))
 
 
 def test_a_word_without_vectors_may_mean_something(reviews: Dataset) -> None:
@@ -1075,12 +1084,12 @@ def test_a_word_without_vectors_may_mean_something(reviews: Dataset) -> None:
     found = suspects(sentiment(**{CUE: 3.0}), planted(reviews))
     (cue, *_) = [s for s in found.found if s.name == CUE]
     unknown = replace(cue, name="hefeweizen", neighbours={})
-    said = replace(found, found=(cue, unknown)).cautions
+    said = cautions(replace(found, found=(cue, unknown)))
     assert "The word vectors do not know hefeweizen" in said and "Look first" not in said
     allowed = replace(found, found=(cue, unknown), allowed=("hefeweizen",))
-    assert "do not know" not in allowed.cautions
+    assert "do not know" not in cautions(allowed)
     blind = replace(found, found=(cue, unknown), vectors="none")
-    assert "do not know" not in blind.cautions
+    assert "do not know" not in cautions(blind)
 
 
 def test_the_first_of_a_subjects_words_is_named_where_it_stands_out(reviews: Dataset) -> None:
@@ -1089,14 +1098,14 @@ def test_the_first_of_a_subjects_words_is_named_where_it_stands_out(reviews: Dat
     three = replace(found, labels=(*found.labels, "neither"))
     near = replace(cue, name="orchard", score=cue.score / 1.2)
     far = replace(near, score=cue.score / 2)
-    assert "garden stands out" in replace(three, found=(cue, far)).cautions
-    assert "stands out" not in replace(three, found=(cue, near)).cautions
+    assert "garden stands out" in cautions(replace(three, found=(cue, far)))
+    assert "stands out" not in cautions(replace(three, found=(cue, near)))
 
 
 def test_suspects_of_a_model_at_chance_are_neither_leak_nor_subject(reviews: Dataset) -> None:
     found = suspects(sentiment(**{CUE: 3.0}), planted(reviews))
     luck = replace(found, labels=(*found.labels, "neither"), fault="it is right no oftener")
-    assert "subject" not in luck.cautions and "it is right no oftener" in luck.voids
+    assert "subject" not in cautions(luck) and "it is right no oftener" in voids(luck)
 
 
 def test_a_damaged_count_of_texts_is_told(reviews: Dataset, tmp_path: Path) -> None:
@@ -1116,11 +1125,11 @@ def test_a_phrase_of_words_is_no_sign(reviews: Dataset) -> None:
     (cue, *_) = [s for s in found.found if s.name == CUE]
     phrase = replace(cue, name="year old", kind=PHRASE, neighbours={})
     three = replace(found, labels=(*found.labels, "neither"), found=(cue, phrase))
-    assert not three.meaningless and "garden, year old may be the subject's own" in three.cautions
+    assert not meaningless(three) and "garden, year old may be the subject's own" in cautions(three)
     tag = replace(phrase, name="# ref")
-    assert replace(three, found=(cue, tag)).meaningless == ("# ref",)
+    assert meaningless(replace(three, found=(cue, tag))) == ("# ref",)
     # what leads the list is a sign itself: nothing else is to be looked at first
-    assert "leads the list" not in replace(three, found=(tag, cue)).cautions
+    assert "leads the list" not in cautions(replace(three, found=(tag, cue)))
 
 
 class ByName:
@@ -1146,9 +1155,9 @@ def test_a_label_copied_in_several_words_is_told() -> None:
         text = read_text(f"{ByName.labels[i % 2]} : {said}" if i % 3 else said)
         rows.append(Example(str(i), text, i % 2))
     found = suspects(ByName(), Dataset("papers", ByName.labels, tuple(rows)), vectors="none")
-    copied = {s.name for s in found.found if s.copied}
+    copied = {s.name for s in found.found if is_copied(s)}
     assert copied and copied <= {"bio", "fin", "q - bio", "q - fin"}
-    assert "Look whether labels were copied into the texts" in found.cautions
+    assert "Look whether labels were copied into the texts" in cautions(found)
     assert copied <= set(found.alarms)
 
 
@@ -1200,6 +1209,6 @@ def test_what_speaks_against_a_label_is_told_with_the_label_it_speaks_for() -> N
     found = suspects(ForOneOfThree(), data, vectors="none")
     capitals = next(s for s in (*found.found, *found.others) if s.name == CAPITALS)
     assert capitals.put_in.raised == capitals.taken_out.raised == "cider"
-    assert capitals.speaks.endswith("for cider")
+    assert direction(capitals).endswith("for cider")
     against = replace(capitals, label="ale", weight=-1.0)
-    assert against.speaks == "against ale, for cider"
+    assert direction(against) == "against ale, for cider"

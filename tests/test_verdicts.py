@@ -17,8 +17,8 @@ from veracity.core.metrics import Quantity
 from veracity.reports.scoreboard import against_chance
 from veracity.results.columns import Column
 from veracity.results.conclusions import Conclusion
-from veracity.results.detection import detectable_mean
 from veracity.results.health import Health, chance_of_all_right
+from veracity.results.power import detectable_mean
 from veracity.results.standings import Entry, Standing, compare, compare_all
 from veracity.results.standings import _compare as columns_compared
 from veracity.results.statistics import at_least, paired_tests, percent, texts_needed
@@ -65,8 +65,8 @@ def test_what_is_said_hangs_together(name: str, audited: Callable[[str], Audit])
         advised = {v.use for v in one.verdicts if v.use}
         assert (advice.method is None) == (not advised)
         if fault:  # a model at fault gets no method anywhere, and the box says why and what to do
-            assert not advised and fault in advice.sentence and one.health.wrong in fault
-            assert all(one.health.wrong in v.sentence for v in one.verdicts)
+            assert not advised and fault in advice.sentence and one.health.diagnosis in fault
+            assert all(one.health.diagnosis in v.sentence for v in one.verdicts)
         if advice.method:
             assert advice.method in {m for v in one.verdicts if v.use for m in (v.use, *v.tied)}
             assert f"Use {advice.method}" in advice.sentence and advice.explain and advice.repeat
@@ -156,7 +156,7 @@ def test_labels_in_another_order_are_told_with_the_order(k: int, concluded: Conc
     """Analyst: it is never right, but would always be with its labels one place on."""
     one = concluded(f"mislabelled, {k}")
     order = [f"topic{(i + 1) % k:02d}" for i in range(k)]
-    assert one.health.order == tuple(order) and one.health.order_accuracy == 1.0
+    assert one.health.label_order == tuple(order) and one.health.label_order_accuracy == 1.0
     assert one.recommendation.method is None and one.verdicts[0].use is None
     assert f"--labels {','.join(order)}" in one.recommendation.sentence
     assert one.recommendation.sentence.count(order[0]) == 1  # told once, however many there are
@@ -165,8 +165,8 @@ def test_labels_in_another_order_are_told_with_the_order(k: int, concluded: Conc
 def test_below_chance_in_two_labels_they_are_swapped(concluded: Concluded) -> None:
     """Analyst: 0.3 of two labels is 0.7 of them swapped."""
     one = concluded("below chance")
-    assert one.health.order == ("positive", "negative")
-    assert one.health.order_accuracy == pytest.approx(0.7)
+    assert one.health.label_order == ("positive", "negative")
+    assert one.health.label_order_accuracy == pytest.approx(0.7)
     assert one.recommendation.method is None
 
 
@@ -174,7 +174,7 @@ def test_a_weak_model_is_accused_of_nothing(concluded: Concluded) -> None:
     """Analyst: 0.6 of four labels is weak, but no order fits better: explain it."""
     one = concluded("weak")
     assert one.health.accuracy is not None and 0.4 < one.health.accuracy < 0.75
-    assert not one.health.order and not one.health.fault and not one.health.caution
+    assert not one.health.label_order and not one.health.fault and not one.health.caution
     assert one.recommendation.method == "occlusion"
 
 
@@ -446,9 +446,9 @@ def test_texts_of_one_label_are_no_evidence_against_a_model() -> None:
         high=0.9,
         majority=1.0,
         majority_label="positive",
-        dealt=0.8,
-        p_dealt=1.0,
-        tellable=False,
+        chance_accuracy=0.8,
+        p_vs_chance=1.0,
+        can_beat_chance=False,
         moved=0.3,
     )
     assert not state.fault and "cannot show" in state.caution

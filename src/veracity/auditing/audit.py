@@ -24,7 +24,7 @@ from ..results.run import AUDIT, Run, slug
 from ..results.standings import Standing, keep_standings
 from ..results.verdicts import Verdict
 from .explaining import Target
-from .jobs import PART, AuditWork, batches_of, part_of, run_jobs
+from .jobs import SUBSET_SIZE, AuditWork, batches_of, run_jobs, subset_of
 from .planning import AuditPlan
 from .request import PreparedAudit, prepare, reliance_of
 from .selection import Methods, Metrics, explainers_to_redo, must_learn
@@ -165,8 +165,8 @@ def audit(
             fitted=_fitted(run, ready, batches, train),
             unforced=frozenset(name for name, r in relied.items() if not r.forced),
             second_draw=ready.plan.second_draw,
-            ceilings=ready.searches,
-            part=part_of(ready.data, PART, seed=seed),
+            searches=ready.searches,
+            subset_ids=subset_of(ready.data, SUBSET_SIZE, seed=seed),
         )
         done = run_jobs(work, executor or Local(workers), ready.skipped, watch)
         run = run.with_partial(done.partial)

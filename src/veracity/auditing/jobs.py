@@ -32,7 +32,7 @@ from ..results.run import Run
 from .explaining import Target, attributions, chosen_targets
 from .pace import Pace
 
-PART = 40
+SUBSET_SIZE = 40
 """Second draws and searches for a ceiling, too dear on all texts, are made on so many."""
 
 FEW_PREDICTIONS = 200
@@ -58,7 +58,7 @@ def drawn_families(data: Dataset, seed: int) -> list[list[int]]:
     return [groups[k] for k in sorted(groups, key=lambda k: generator(seed, "order", k).random())]
 
 
-def part_of(data: Dataset, most: int, *, seed: int) -> frozenset[str]:
+def subset_of(data: Dataset, most: int, *, seed: int) -> frozenset[str]:
     """The ids of so many texts, drawn by name, whole families: neither order nor company matters.
     What would be too dear on all texts is done on these."""
     chosen: list[int] = []
@@ -127,11 +127,11 @@ class AuditWork:
     """By model and method: methods that learnt something of that model."""
     unforced: frozenset[str] = frozenset()
     """Models that need not have used what was planted: nothing can be held against methods."""
-    ceilings: Sequence[Explainer] = ()
+    searches: Sequence[Explainer] = ()
     """Searches for what a test lets anybody reach; done on part of the texts."""
     second_draw: bool = True
     """Whether methods that draw explain these texts once more, with other random numbers."""
-    part: frozenset[str] = frozenset()
+    subset_ids: frozenset[str] = frozenset()
     """The ids of these texts."""
     memory: AnswerCache = field(default_factory=AnswerCache)
     answered: dict[str, tuple[int, dict[str, FloatArray]]] = field(default_factory=dict)
@@ -145,8 +145,8 @@ class AuditWork:
 
     @property
     def all_explainers(self) -> list[Explainer]:
-        """What a job's number of an explainer counts: methods, then ceilings."""
-        return [*self.explainers, *self.ceilings]
+        """What a job's number of an explainer counts: methods, then searches."""
+        return [*self.explainers, *self.searches]
 
     def to_do(self, left_out: Collection[tuple[str, str]]) -> tuple[list[_Job], list[_Job]]:
         """First all predictions, which name the labels to explain, then all explanations, and
@@ -195,8 +195,8 @@ class AuditWork:
         if self._searches(job):
             # one step of a search asks about every word: longer texts would take hours
             every = [e for e in every if e.input.n_units <= LONGEST_SEARCHED]
-        in_part = job.second or self._searches(job)
-        return [e for e in every if e.id in self.part] if in_part else every
+        in_subset = job.second or self._searches(job)
+        return [e for e in every if e.id in self.subset_ids] if in_subset else every
 
     def size(self, job: _Job) -> int:
         """How many texts a job is about."""

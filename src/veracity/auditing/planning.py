@@ -13,7 +13,7 @@ from ..core.examples import Dataset
 from ..core.explainers import Explainer
 from ..core.metrics import Metric
 from ..engine.surrogates import USUAL_QUESTIONS
-from .jobs import PART, drawn_again, drawn_families, part_of
+from .jobs import SUBSET_SIZE, drawn_again, drawn_families, subset_of
 
 ENOUGH_TEXTS = 50
 """Rather than fewer texts, methods that sample get fewer questions."""
@@ -125,8 +125,8 @@ def plan_questions(
 ) -> AuditPlan:
     """What all of this asks of one model."""
     lengths = Counter(e.input.n_units for e in data)
-    part = part_of(data, PART, seed=seed)
-    some = Counter(e.input.n_units for e in data if e.id in part)
+    subset = subset_of(data, SUBSET_SIZE, seed=seed)
+    some = Counter(e.input.n_units for e in data if e.id in subset)
     tests = [m for m in metrics if not m.of_model]
     items = [PlanItem(f"each {data.nouns.one} once", "answers", len(data), len(data))]
     items += [
@@ -140,13 +140,13 @@ def plan_questions(
         if each != 0:
             counted = None if each is None else each * len(explainers)
             items.append(PlanItem(f"{m.spec} of each method", "test", len(data), counted))
-    items += [PlanItem(e.spec, "ceiling", len(part), _sum(e, some)) for e in ceilings]
+    items += [PlanItem(e.spec, "ceiling", len(subset), _sum(e, some)) for e in ceilings]
     again = [e for e in explainers if second_draw and drawn_again(e)]
     usual = [m for m in tests if m.usual]
     for e in again:
         own = _sum(e, some)
         scored = None if own is None else own + _shared(usual, some)
-        items.append(PlanItem(e.spec, "second draw", len(part), scored))
+        items.append(PlanItem(e.spec, "second draw", len(subset), scored))
     named = sum(i.questions or 0 for i in items if not i.what.endswith(" of each method"))
     total = named + len(explainers) * _shared(tests, lengths) + len(ceilings) * _shared(tests, some)
     return AuditPlan(

@@ -53,11 +53,11 @@ from .sizes import fit_sizes
 KNOWN_ANSWERS = 16
 """So many answers are kept to notice that a model has changed under its name."""
 
-MOST_PARTS = 100
-"""A method's explanations are written in at most so many parts."""
+MOST_BATCHES = 100
+"""A method's explanations are written in at most so many batches."""
 
-BUDGET_PARTS = 25
-"""Where a budget may end before the texts do, they are done in about so many parts, each through
+BUDGET_BATCHES = 25
+"""Where a budget may end before the texts do, they are done in about so many batches, each through
 all methods: those that are finished are the result."""
 
 
@@ -160,8 +160,8 @@ class PreparedAudit:
     def batch_size(self) -> int:
         """So many texts go through all methods together, where nobody says."""
         if self.plan.budget is not None:
-            return max(2, -(-len(self.data) // BUDGET_PARTS))
-        return max(50, -(-len(self.data) // MOST_PARTS))
+            return max(2, -(-len(self.data) // BUDGET_BATCHES))
+        return max(50, -(-len(self.data) // MOST_BATCHES))
 
     def config(
         self,

@@ -116,7 +116,7 @@ def audit(
     """Say whether a model decides on the clause that ought to decide; resumes when given again."""
     from ..auditing.audit import audit as run_audit
     from ..auditing.audit import default_folder
-    from ..auditing.judging import model_health
+    from ..auditing.health import model_health
     from ..changes import changed
     from ..changes.structure import Structure
     from ..core.plugins import check_settings, split_specs

@@ -13,7 +13,7 @@ import numpy as np
 from .inputs import BoolArray, FloatArray, In, IntArray, Span
 
 Order = Literal["signed", "abs"]
-Unit = Literal["word", "ngram"]
+FragmentLevel = Literal["word", "ngram"]
 Kind = Literal["evidence", "counter"]
 
 WIDTHS = (2, 3, 4)
@@ -25,10 +25,10 @@ RESOLUTION = 1e-6
 
 def ranking(scores: FloatArray, by: Order = "signed") -> IntArray:
     """Positions from most to least important; ties go to the earlier position (definitions 0.4)."""
-    return np.argsort(-levels(scores, by), kind="stable")
+    return np.argsort(-rounded_steps(scores, by), kind="stable")
 
 
-def levels(scores: FloatArray, by: Order = "signed") -> FloatArray:
+def rounded_steps(scores: FloatArray, by: Order = "signed") -> FloatArray:
     """Scores in whole steps: what differs by rounding alone is equal."""
     values = np.abs(scores) if by == "abs" else np.asarray(scores, dtype=np.float64)
     return _in_steps(values, np.abs(values).max(initial=0.0))
@@ -36,7 +36,7 @@ def levels(scores: FloatArray, by: Order = "signed") -> FloatArray:
 
 def tied_groups(scores: FloatArray, by: Order = "signed") -> list[IntArray]:
     """Positions from most to least important, those that tie together; without score, the last."""
-    steps = levels(scores, by)
+    steps = rounded_steps(scores, by)
     return [np.flatnonzero(steps == step) for step in np.unique(steps)[::-1]]
 
 
@@ -89,7 +89,7 @@ def without_overlap(spans: Iterable[Span]) -> list[Span]:
 
 def distinct_words(owner: IntArray, coefficients: FloatArray) -> tuple[Fragment, ...]:
     """A fragment per feature that several words may own, the strongest first; none for zeros."""
-    strengths = levels(coefficients)
+    strengths = rounded_steps(coefficients)
     return tuple(
         Fragment(
             tuple(np.flatnonzero(owner == i).tolist()),
@@ -113,7 +113,7 @@ class Attribution(Generic[In]):
     target: int
     scores: FloatArray  # (features,) signed; positive supports the target
     fragments: tuple[Fragment, ...] | None = None  # in the method's own order, if it has any
-    level: Unit = "word"  # what its own fragments are
+    level: FragmentLevel = "word"  # what its own fragments are
     base_value: float = math.nan
     output_value: float = math.nan
     method: str = ""
@@ -143,7 +143,9 @@ class Attribution(Generic[In]):
         """A mask of the features of the k most important units."""
         return self.input.on_features(self.top_units(k, by))
 
-    def evidence(self, m: int, unit: Unit | None = None, any_sign: bool = False) -> list[Fragment]:
+    def evidence(
+        self, m: int, unit: FragmentLevel | None = None, any_sign: bool = False
+    ) -> list[Fragment]:
         """At most m pieces that support the target, the strongest first (definitions 3.8).
 
         Those that the method gave itself, in its order; of another unit, or where it gave none,
@@ -152,12 +154,14 @@ class Attribution(Generic[In]):
         return self._pieces("evidence", m, unit, any_sign)
 
     def counter_evidence(
-        self, m: int, unit: Unit | None = None, any_sign: bool = False
+        self, m: int, unit: FragmentLevel | None = None, any_sign: bool = False
     ) -> list[Fragment]:
         """At most m pieces that oppose the target, the strongest first: `evidence` reversed."""
         return self._pieces("counter", m, unit, any_sign)
 
-    def _pieces(self, kind: Kind, m: int, unit: Unit | None, any_sign: bool) -> list[Fragment]:
+    def _pieces(
+        self, kind: Kind, m: int, unit: FragmentLevel | None, any_sign: bool
+    ) -> list[Fragment]:
         if self.fragments is not None and unit in (None, self.level):
             return [self._with_words(f) for f in self.fragments if f.kind == kind][:m]
         spans = spans_of(len(self.scores), WIDTHS if unit == "ngram" else (1,))

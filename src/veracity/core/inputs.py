@@ -402,7 +402,7 @@ class Alignment:
         each = np.arange(n_words, dtype=np.int64)
         return cls(each, each, np.ones(n_words), n_words)
 
-    def to_words(self, scores: FloatArray) -> FloatArray:
-        """Word scores from piece scores."""
+    def to_features(self, scores: FloatArray) -> FloatArray:
+        """Scores of words, or of pixels, from those of pieces."""
         shares = np.asarray(scores, dtype=np.float64)[self.piece] * self.weight
         return np.bincount(self.word, shares, self.n_words).astype(np.float64, copy=False)

@@ -293,7 +293,7 @@ def _cell(
         low, high = map(float, bounds[i])
         share, clean = float(np.nanmean(values)), defined_mean(false[:, i])
         clean_low, clean_high = map(float, false_bounds[i])
-        gain_low = lower_gain(share, low, clean, clean_high)
+        gain_low = difference_lower_bound(share, low, clean, clean_high)
         verdict = sees(low, high, chance_low, chance_high)
         entry = entries[method]
         sights[method] = Detection(
@@ -342,7 +342,7 @@ def _share_intervals(clusters: Sequence[FloatArray]) -> FloatArray:
     return bounds
 
 
-def lower_gain(share: float, low: float, clean: float, clean_high: float) -> float:
+def difference_lower_bound(share: float, low: float, clean: float, clean_high: float) -> float:
     """The lower end of a difference of two shares from their own intervals, which are those of
     other models on other texts (Newcombe 1998, his method 10)."""
     return share - clean - math.hypot(share - low, clean_high - clean)
@@ -370,7 +370,7 @@ def _profile(
     shares = [sight.share for _, sight in shown] or [math.nan]
     entry = next(e for e in overall.entries if e.method == method)
     tables, without = list(scored.values()), list(clean.values())
-    mine = [c for c in costs if c.explainer == method and c.examples]
+    mine = [c for c in costs if c.method == method and c.examples]
     explained = sum(c.examples for c in mine) or math.nan
 
     def where(verdict: Sees) -> tuple[Key, ...]:

@@ -45,7 +45,7 @@ class GradientExplainer(Explainer):
 
     def scores(self, path: PathGradient) -> FloatArray:
         """The numbers of all pieces as those of features. → (features,)"""
-        return path.alignment.to_words(self.pieces(path))
+        return path.alignment.to_features(self.pieces(path))
 
     def warn(self, found: Sequence[Attribution[Input]]) -> None:
         """Says where scores are not what they should be; by default nothing is known of that."""

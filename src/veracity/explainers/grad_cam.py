@@ -46,7 +46,7 @@ class GradCam(Explainer):
 
     def _at_words(self, model: Convolutional, inputs: Inputs, targets: Targets) -> list[FloatArray]:
         return [
-            np.maximum(path.alignment.to_words((path.values * path.gradient).sum(axis=1)), 0.0)
+            np.maximum(path.alignment.to_features((path.values * path.gradient).sum(axis=1)), 0.0)
             for path in path_gradients(model, inputs, targets)
         ]
 

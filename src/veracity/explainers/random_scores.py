@@ -8,7 +8,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..core.attributions import WIDTHS, Attribution, Fragment, Kind, Unit, spans_of, without_overlap
+from ..core.attributions import (
+    WIDTHS,
+    Attribution,
+    Fragment,
+    FragmentLevel,
+    Kind,
+    spans_of,
+    without_overlap,
+)
 from ..core.classifiers import Classifier
 from ..core.explainers import Explainer
 from ..core.inputs import ANY_KIND, Input, Span
@@ -23,7 +31,7 @@ class RandomScores(Explainer):
     baseline: ClassVar[bool] = True
     draws: ClassVar[bool] = True
 
-    unit: Unit = "word"
+    unit: FragmentLevel = "word"
     """What is drawn: words or n-grams."""
     widths: tuple[int, ...] = WIDTHS
     """How many words an n-gram has."""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..core.attributions import Order, levels, tied_groups
+from ..core.attributions import Order, rounded_steps, tied_groups
 from ..core.changes import PLANTED
 from ..core.inputs import ANY_KIND, BoolArray
 from ..core.metrics import Case, Quantity, Row, TruthMetric
@@ -60,7 +60,7 @@ class Exposure(TruthMetric):
             if planted:
                 break
             above += len(group)
-        shown = levels(scores, self.by)[group[0]] != 0
+        shown = rounded_steps(scores, self.by)[group[0]] != 0
         return {
             "seen": shown * _drawn(len(group), planted, self.top - above),
             "first": shown * _drawn(len(group), planted, 1 - above),

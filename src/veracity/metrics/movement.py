@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..core.attributions import Attribution, Order, levels, tied_groups
+from ..core.attributions import Attribution, Order, rounded_steps, tied_groups
 from ..core.inputs import BoolArray, FloatArray
 from ..core.metrics import Case, Metric, Quantity, Row, Twins
 from .attribution_mass import attribution_share
@@ -73,7 +73,7 @@ class Movement(Metric):
 def found_share(scores: FloatArray, wanted: BoolArray, by: Order = "abs") -> float:
     """The share of m wanted features that is expected among the first m, ties in any order."""
     left = m = int(wanted.sum())
-    hits, strengths = 0.0, levels(scores, by)
+    hits, strengths = 0.0, rounded_steps(scores, by)
     for group in tied_groups(scores, by):
         taken = min(left, len(group))
         if strengths[group[0]]:

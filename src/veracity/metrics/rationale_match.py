@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from ..core.attributions import Order, count_from_ratio, levels
+from ..core.attributions import Order, count_from_ratio, rounded_steps
 from ..core.inputs import BoolArray, FloatArray, IntArray
 from ..core.metrics import Case, Quantity, Row, TruthMetric, means
 
@@ -66,7 +66,7 @@ class RationaleMatch(TruthMetric):
         if self.ratio and scores.any():  # a map without any score points nowhere
             k = count_from_ratio(self.ratio, case.attribution.input.n_units)
             chosen = case.attribution.top(k, self.by)
-        ranked = levels(scores, self.by)
+        ranked = rounded_steps(scores, self.by)
         precisions = [average_precision(ranked, known) for known in marked]
         counts = max((matches(chosen, known, self.iou) for known in marked), key=_f1)
         return {

@@ -319,7 +319,7 @@ class AttentiveTransformer(DifferentiableTransformer):
                 last = chosen == "last layer"
                 rows = layers[-1][each, places] if last else rollout(layers, places)
                 for i, row in zip(batch, rows.cpu().numpy(), strict=True):
-                    found[i] = pieces[i][1].to_words(row)
+                    found[i] = pieces[i][1].to_features(row)
         return found
 
 

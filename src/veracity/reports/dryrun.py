@@ -23,7 +23,7 @@ from .html import write_report
 from .pages import BROWSER, THEME, is_newer, rendered, write_page
 from .picture_cards import PictureStore, picture_overlays
 from .pictures import outlined
-from .sentences import Sentence, SentenceStore, choose, explained
+from .sentences import ExplainedInput, SentenceStore, choose, explained
 from .showing import percent
 
 EXAMPLES = 4
@@ -93,12 +93,12 @@ class _Contrast:
     """One text in which one method shows the cue and another does not."""
 
     cell: CueResult
-    sentence: Sentence
+    sentence: ExplainedInput
     shows: str
     fails: str
 
 
-def _is_right(sentence: Sentence) -> bool:
+def _is_right(sentence: ExplainedInput) -> bool:
     answers = sentence.probabilities
     return answers is not None and int(np.argmax(answers)) == sentence.example.label
 
@@ -212,13 +212,13 @@ class DryRunPage:
             for cell in self.found.cells
         }
 
-    def _texts(self, cell: CueResult) -> list[Sentence]:
+    def _texts(self, cell: CueResult) -> list[ExplainedInput]:
         """Short ones first, of those that the model reads as the cue says."""
         sentences = [s for s in self._explained[cell.key] if _is_right(s)]
         return sorted(sentences, key=lambda s: abs(s.example.input.n_features - EASY))
 
     @cached_property
-    def _explained(self) -> dict[Key, Sequence[Sentence]]:
+    def _explained(self) -> dict[Key, Sequence[ExplainedInput]]:
         """The texts of each cue's first trial."""
         return {c.key: explained(self.dry.run(c.trials[0]))[0].sentences for c in self.found.cells}
 

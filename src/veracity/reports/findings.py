@@ -37,7 +37,7 @@ def build_findings(found: Findings, links: Links | None = None) -> str:
         found=found,
         links=links or {},
         charts=[charts.chart(f) for f in found.figures],
-        size=charts,
+        layout=charts,
     )
 
 

@@ -24,8 +24,8 @@ from .pictures import outlined
 from .scoreboard import Board, board, comparisons, leading
 from .sentences import (
     Explained,
+    ExplainedInput,
     Payload,
-    Sentence,
     explained,
     least_agreed,
     methods_in_order,
@@ -85,7 +85,7 @@ def _render(page: _Page) -> str:
         comparisons=comparisons,
         leads=leads,
         plots=plots,
-        size=charts,
+        layout=charts,
     )
 
 
@@ -96,7 +96,7 @@ class _Page:
     run: Run
     conclusions: Conclusions
     standings: Sequence[Standing]
-    texts: Sequence[Explained]
+    by_model: Sequence[Explained]
     payload: Payload
 
     @property
@@ -192,15 +192,15 @@ class _Page:
 
     @property
     def explained(self) -> int:
-        return sum(len(t.sentences) for t in self.texts)
+        return sum(len(t.sentences) for t in self.by_model)
 
     @property
     def has_ngrams(self) -> bool:
-        return any(s.ngrams for t in self.texts for s in t.sentences)
+        return any(s.ngrams for t in self.by_model for s in t.sentences)
 
-    def disputed(self, texts: Explained) -> list[tuple[Sentence, int | None]]:
+    def disputed(self, explained: Explained) -> list[tuple[ExplainedInput, int | None]]:
         """The five sentences with the least agreement, and where they stand on the page."""
-        least = [s for s in least_agreed(texts.sentences) if not math.isnan(s.agreement)][:5]
+        least = [s for s in least_agreed(explained.sentences) if not math.isnan(s.agreement)][:5]
         return [(s, self.payload.places.get((s.model, s.example.id))) for s in least]
 
     @cached_property
@@ -208,7 +208,7 @@ class _Page:
         found = self.run.costs()
         return {
             model: plots.cost_rows(
-                (c.explainer, c.seconds / c.examples, c.questions / c.examples)
+                (c.method, c.seconds / c.examples, c.questions / c.examples)
                 for c in found
                 if c.model == model and c.examples
             )

@@ -19,7 +19,15 @@ from .pictures import (
     overlay,
     shown_picture,
 )
-from .sentences import SHOWN, Explained, Payload, Sentence, SentenceStore, choose, methods_in_order
+from .sentences import (
+    SHOWN,
+    Explained,
+    ExplainedInput,
+    Payload,
+    SentenceStore,
+    choose,
+    methods_in_order,
+)
 
 Overlays = Mapping[tuple[str, str], tuple[Overlay, ...]]
 """By model and example, what the methods say, in their order."""
@@ -80,7 +88,7 @@ def picture_payload(run: Run, found: Sequence[Explained], *, room: int) -> Pictu
     )
 
 
-def picture_overlays(run: Run, chosen: Sequence[Sequence[Sentence]]) -> Overlays:
+def picture_overlays(run: Run, chosen: Sequence[Sequence[ExplainedInput]]) -> Overlays:
     """Of the chosen pictures, read one method after the other: all maps of a run may be larger than
     memory."""
     side = map_side(sum(len(s.scores) for sentences in chosen for s in sentences))
@@ -116,7 +124,7 @@ class PictureStore(SentenceStore):
         self.cards: list[PictureCard] = []
 
     def add_picture(
-        self, sentence: Sentence, group: int, picture_id: str, maps: Sequence[Overlay] | None
+        self, sentence: ExplainedInput, group: int, picture_id: str, maps: Sequence[Overlay] | None
     ) -> int | None:
         """Where the card stands on the page; None if there was no room for it."""
         known = self.known.get(picture_id)

@@ -87,7 +87,7 @@ def model_sentences(run: Run, elsewhere: Mapping[str, Health]) -> list[str]:
         other = elsewhere.get(model)
         if other is None:
             said[-1] += "."
-            if here.wrong:
+            if here.diagnosis:
                 said.append(
                     "No texts without a structure were there to judge it by: so often wrong, it "
                     "may go by the other clause, or its labels may be turned."

@@ -31,7 +31,7 @@ _LARGEST = 0.2  # no sentence takes more than this share of the room
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sentence:
+class ExplainedInput:
     """One text, or another input, with one model's answer and every method's scores of its words,
     or of its other units."""
 
@@ -49,7 +49,7 @@ class Explained:
     """All that the methods said about one model's answers."""
 
     model: str
-    sentences: tuple[Sentence, ...]
+    sentences: tuple[ExplainedInput, ...]
     agreement: Agreement
 
 
@@ -86,7 +86,7 @@ def _of_model(run: Run, model: str, examples: Sequence[Example]) -> Explained:
     agreed = agreement(scores, run.config.baselines)
     answers = run.predictions(model)
     sentences = tuple(
-        Sentence(
+        ExplainedInput(
             model=model,
             example=example,
             probabilities=answers.get(example.id),
@@ -101,12 +101,12 @@ def _of_model(run: Run, model: str, examples: Sequence[Example]) -> Explained:
     return Explained(model, sentences, agreed)
 
 
-def least_agreed(sentences: Sequence[Sentence]) -> list[Sentence]:
+def least_agreed(sentences: Sequence[ExplainedInput]) -> list[ExplainedInput]:
     """Sentences on which methods disagree most first; those without a number last."""
     return sorted(sentences, key=lambda s: math.inf if math.isnan(s.agreement) else s.agreement)
 
 
-def choose(sentences: Sequence[Sentence], most: int, *, seed: int) -> list[Sentence]:
+def choose(sentences: Sequence[ExplainedInput], most: int, *, seed: int) -> list[ExplainedInput]:
     """Half where methods disagree most, half by lot, so that a reader sees both."""
     ordered = least_agreed(sentences)
     if len(ordered) <= most:
@@ -143,7 +143,7 @@ class SentenceStore:
     items: list[dict[str, Any]] = field(default_factory=list)
     known: dict[str, int] = field(default_factory=dict)
 
-    def add(self, sentence: Sentence, group: int, text_id: str) -> int | None:
+    def add(self, sentence: ExplainedInput, group: int, text_id: str) -> int | None:
         """Where the sentence stands on the page; None if there was no room for it."""
         known = self.known.get(text_id)
         text = _text(sentence, int(self.room * _LARGEST)) if known is None else self.texts[known]
@@ -175,7 +175,7 @@ class SentenceStore:
         )
 
 
-def _text(sentence: Sentence, room: int) -> dict[str, Any]:
+def _text(sentence: ExplainedInput, room: int) -> dict[str, Any]:
     text = sentence.example.input
     if not isinstance(text, Text):  # told by its name alone; what it looks like stands elsewhere
         found = {"lang": "", "pieces": [], "words": text.n_units, "marks": {}}
@@ -207,7 +207,7 @@ def _pieces(text: Text) -> list[str]:
 
 
 def _item(
-    methods: Sequence[str], sentence: Sentence, group: int, text: int, pieces: int
+    methods: Sequence[str], sentence: ExplainedInput, group: int, text: int, pieces: int
 ) -> dict[str, Any]:
     p = sentence.probabilities
     numbers = {method: i for i, method in enumerate(methods)}

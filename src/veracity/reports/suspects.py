@@ -9,7 +9,9 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text as Line
 
+from ..suspicion.decisions import is_unsteady, judges_words
 from ..suspicion.record import Suspect, SuspectExample, Suspects
+from ..suspicion.sentences import about_model, cautions, direction, nothing_found, voids
 from . import showing
 from .coloured import ColouredWord, coloured
 from .pages import rendered, write_page
@@ -35,7 +37,16 @@ def suspects_page(found: Suspects) -> str:
         PAGE,
         styles=("report.css", "suspects.css"),
         scripts=(),
-        filters={"p_value": p_value, "sentence": sentence, "longest": _longest, "shaded": _shaded},
+        filters={
+            "p_value": p_value,
+            "direction": direction,
+            "sentence": sentence,
+            "longest": _longest,
+            "shaded": _shaded,
+        },
+        is_unsteady=is_unsteady,
+        judges_words=judges_words,
+        nothing_found=nothing_found,
         found=found,
         leaders=(*found.found, *found.unfollowed, *found.others),
         plot={**SIZE, **_plot(found)},
@@ -82,7 +93,7 @@ def print_suspects(console: Console, found: Suspects) -> None:
                 Line(mark, style="bold red"),
                 Line(printable(s.name), style="bold" if mark else ""),
                 Line(s.kind),
-                Line(printable(s.speaks)),
+                Line(printable(direction(s))),
                 f"{s.texts:,}",
                 _short(s.weight),
                 _short(s.expected),
@@ -96,10 +107,10 @@ def print_suspects(console: Console, found: Suspects) -> None:
         console.print(
             Line("?: answers hang on it, and the labels of these texts do not follow it.")
         )
-    console.print(Line(f"{printable(found.about_model)}."))
-    if found.voids:
-        console.print(Line(f"{found.voids}.", style="bold"))
-    if found.found and not found.unsteady:
+    console.print(Line(f"{printable(about_model(found))}."))
+    if said := voids(found):
+        console.print(Line(f"{said}.", style="bold"))
+    if found.found and not is_unsteady(found):
         open_ = [s for s in found.found if s.name not in found.allowed]
         said = (
             f"{len(found.found)} of {found.n_candidates:,} looks weigh more than their meaning "
@@ -109,9 +120,9 @@ def print_suspects(console: Console, found: Suspects) -> None:
             said += f", {len(found.found) - len(open_)} of them allowed (✓)"
         console.print(Line(f"{said}: should these decide?" if open_ else f"{said}."))
     else:
-        console.print(Line(f"{found.nothing}."))
-    if found.cautions:
-        console.print(Line(f"{found.cautions}.", style="bold"))
+        console.print(Line(f"{nothing_found(found)}."))
+    if said := cautions(found):
+        console.print(Line(f"{said}.", style="bold"))
 
 
 def _short(value: float) -> str:

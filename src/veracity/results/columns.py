@@ -10,7 +10,7 @@ import numpy as np
 from ..core.inputs import FloatArray
 from ..core.metrics import Quantity
 
-WHERE = {
+HIDDEN_HOW = {
     "delete": "deleted",
     "mask": "masked",
     "pad": "padded",
@@ -35,9 +35,9 @@ class Column:
     values: FloatArray  # (examples, methods)
     families: list[str]
     """Examples of one family, such as a text and its twins, are no independent draws."""
-    ceiling: FloatArray | None = None
+    best_found: FloatArray | None = None
     """The best that a search or any method reached, NaN where no search was made. (examples,)"""
-    where: str = ""
+    hidden_how: str = ""
     """How words are hidden, where the metric hides any."""
     quality: str = "faithfulness"
 

@@ -27,7 +27,7 @@ from .verdicts import (
     ahead_at_home,
     condition,
     leaders_by_test,
-    least_gain,
+    least_share_of_lead,
     listed,
     not_like_chance,
     questions_per_text,
@@ -90,34 +90,34 @@ def conclude(run: Run) -> Conclusions:
     """Standings, verdicts and a recommendation for every model of a run."""
     tested = any(not about.of_model for about in run.config.metrics.values())
     found = standings(run) if tested else []
-    costs = {(c.model, c.explainer): c for c in run.costs() if c.examples}
+    costs = {(c.model, c.method): c for c in run.costs() if c.examples}
     conclusions = []
     for model in run.models:
         own = [s for s in found if s.model == model]
         state = replace(health(run, model), by_words=_goes_by_words(own))
-        advised = [v for v in _said(run, own, state, costs) if v.use]
+        advised = [v for v in _model_verdicts(run, own, state, costs) if v.use]
         best = _best_overall(model, advised, costs) if advised else ""
-        said = _said(run, own, state, costs, preferred=best)
+        said = _model_verdicts(run, own, state, costs, preferred=best)
         conclusions.append(
             Conclusion(model, state, tuple(said), _recommended(run, own, said, state, costs))
         )
     return Conclusions(tuple(found), tuple(conclusions))
 
 
-def _said(
+def _model_verdicts(
     run: Run, found: Sequence[Standing], state: Health, costs: Costs, *, preferred: str = ""
 ) -> list[Verdict]:
     """The verdicts, without a method whose marked words change the answers no oftener than others
     do: it may order words best, and what it would show does not decide."""
     return [
         replace(v, use=None, tied=(), leads=False, disagree=False, sentence=why)
-        if (why := _idle(run, found, v))
+        if (why := _no_effect(run, found, v))
         else v
         for v in verdicts(found, state, costs, preferred=preferred)
     ]
 
 
-def _idle(run: Run, found: Sequence[Standing], verdict: Verdict) -> str:
+def _no_effect(run: Run, found: Sequence[Standing], verdict: Verdict) -> str:
     """That hiding a method's first words changes answers no oftener than hiding others, under
     every way of hiding; empty where it does, or where that was not asked."""
     best = (verdict.use, *verdict.tied)
@@ -165,7 +165,7 @@ def _recommended(
 ) -> Recommendation:
     if state.fault:
         sentence = f"No method is recommended for {state.model}: {state.fault}."
-        again = _next_command(run, labels=state.order, more_texts=state.one_sided)
+        again = _next_command(run, labels=state.label_order, more_texts=state.one_sided)
         return Recommendation(model=state.model, method=None, sentence=sentence, repeat=again)
     # what voids most comes first: noise, then what is wrong with all answers, with the choice of a
     # method, with some answers
@@ -197,7 +197,7 @@ def _recommended(
     equals = set.intersection(*({v.use or "", *v.tied} for v in fits)) - {method}
     if equals:
         sentence += f" Not told apart from it here: {listed(sorted(equals))}."
-    cautions += _at_home(run, found, fits, method)
+    cautions += _home_advantages(run, found, fits, method)
     for v in advised:
         tests = [s for s in found if s.headline and s.purpose == v.purpose and not_like_chance(s)]
         if v.disagree:
@@ -242,7 +242,7 @@ def _homes(run: Run, method: str) -> set[str]:
     }
 
 
-def _at_home(
+def _home_advantages(
     run: Run, found: Sequence[Standing], fits: Sequence[Verdict], method: str
 ) -> list[str]:
     """Whom the method is ahead of only where tests hide as it does itself."""
@@ -374,7 +374,7 @@ def _cheaper(found: Sequence[Standing], method: str, model: str, costs: Costs) -
         cost = costs.get((model, other))
         if cost is None:
             continue
-        least = least_gain(tests, other, method)
+        least = least_share_of_lead(tests, other, method)
         questions = cost.questions_per_text
         if least >= NEARLY and questions * MUCH_CHEAPER <= dear.questions_per_text:
             nearly.append((questions, other, least, cost.seconds / cost.examples))

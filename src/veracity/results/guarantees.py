@@ -111,7 +111,9 @@ def reliance(data: Dataset, right: list[bool]) -> Reliance | None:
     n = len(right)
     accuracy = sum(right) / n
     chance = luck(accuracy, n, bound)
-    return Reliance(accuracy=accuracy, n=n, bound=bound, ceiling=ceiling(data), luck=chance)
+    return Reliance(
+        accuracy=accuracy, n=n, bound=bound, ceiling=cue_only_accuracy(data), luck=chance
+    )
 
 
 def planted_facts(data: Dataset) -> dict[str, float]:
@@ -128,7 +130,7 @@ def planted_facts(data: Dataset) -> dict[str, float]:
     }
 
 
-def ceiling(data: Dataset) -> float:
+def cue_only_accuracy(data: Dataset) -> float:
     """The accuracy of one who knows what was done to each input and nothing else."""
     seen: dict[str, Counter[int]] = defaultdict(Counter)
     for example in data:

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from ..core.examples import UNLABELLED, written_labels
-from ..core.inputs import BoolArray, FloatArray, IntArray, Nouns, Text, input_kind
-from .columns import WHERE
+from ..core.inputs import FloatArray, IntArray, Nouns, Text, input_kind
+from .columns import HIDDEN_HOW
 from .run import Run
+from .separability import SELDOM, length_auc
 from .statistics import mcnemar, percent, share_interval
 
-STILL = 0.01
+INSENSITIVE = 0.01
 """Answers that move by less than this on average when everything is hidden hang on nothing, unless
 they are right surely oftener than chance: some models are never far from even."""
 
@@ -32,14 +33,8 @@ BY_LENGTH = 0.97
 SHUFFLES = 1999
 LEVEL = 0.05
 
-RESTLESS = 1e-3
+REPEAT_NOISE = 1e-3
 """Answers to one text that differ by more are the model's own noise, no rounding."""
-
-SELDOM = 5
-"""Fewer texts with an answer tell nothing of it."""
-
-LEAST_TOLD = 0.025
-"""Nor does such a share of the texts, of what tells a model's answers as a whole."""
 
 NEARLY_ALL = 0.95
 """From this share of the texts on, one answer leaves the others unseen."""
@@ -58,6 +53,18 @@ LEAST_FOUND = 0.025
 """And such a share of the texts that ought to be answered otherwise must be."""
 
 
+KEYS = {
+    "chance_accuracy": "dealt",
+    "p_vs_chance": "p_dealt",
+    "can_beat_chance": "tellable",
+    "others_expected": "others_due",
+    "label_order": "order",
+    "label_order_accuracy": "order_accuracy",
+    "repeat_difference": "restless",
+}
+"""Fields whose keys in JSON are older than their names."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Health:
     """What is known of a model before any of its explanations is judged."""
@@ -72,10 +79,10 @@ class Health:
     majority: float | None = None
     """How often always answering the commonest label would be right."""
     majority_label: str = ""
-    dealt: float | None = None
+    chance_accuracy: float | None = None
     """How often the same answers would be right, dealt out to the texts at random."""
-    p_dealt: float | None = None
-    tellable: bool = True
+    p_vs_chance: float | None = None
+    can_beat_chance: bool = True
     """Whether answers that are all right would have shown more than chance."""
     n_labels: int = 2
     """How many labels it tells apart."""
@@ -85,17 +92,17 @@ class Health:
     """To how many it does."""
     others_right: int = 0
     """How many of the other texts it answers rightly."""
-    others_due: int = 0
+    others_expected: int = 0
     """Texts that ought to get another answer than the usual one."""
-    order: tuple[str, ...] = ()
+    label_order: tuple[str, ...] = ()
     """The labels in an order under which the same answers are far oftener right; else empty."""
-    order_accuracy: float | None = None
+    label_order_accuracy: float | None = None
     blank_label: str = ""
     """What it answers with every word deleted."""
     blank_probability: float | None = None
     blank_changed: float | None = None
     """The share of texts that it answers otherwise than a text with every word hidden."""
-    restless: float = 0.0
+    repeat_difference: float = 0.0
     """By how much its answers to the same text differ, asked twice."""
     rare: tuple[tuple[str, int], ...] = ()
     """Labels that it answers so seldom that nothing is learnt of such answers."""
@@ -116,7 +123,7 @@ class Health:
     def to_dict(self) -> dict[str, Any]:
         """With what it says."""
         said = {name: getattr(self, name) for name in ("summary", "fault", "caution")}
-        return asdict(self) | said
+        return {KEYS.get(name, name): value for name, value in asdict(self).items()} | said
 
     @property
     def _many(self) -> str:
@@ -126,14 +133,14 @@ class Health:
     @property
     def _blanked(self) -> str:
         """How everything was hidden, where it was asked what it answers then."""
-        return WHERE[input_kind(self.kind).hidings[0].value]
+        return HIDDEN_HOW[input_kind(self.kind).hidings[0].value]
 
     @property
-    def still(self) -> bool:
+    def is_insensitive(self) -> bool:
         """Whether its answers hardly move, and nothing shows that this little means anything."""
-        if self.moved is None or self.moved >= STILL:
+        if self.moved is None or self.moved >= INSENSITIVE:
             return False
-        return self.moved < ROUNDING or not self._better
+        return self.moved < ROUNDING or not self._beats_chance
 
     @property
     def one_sided(self) -> bool:
@@ -141,28 +148,28 @@ class Health:
         helps a model that moves by rounding errors only."""
         if not self.usual_label or (self.moved is not None and self.moved < ROUNDING):
             return False
-        return self.still or self._no_better or (self.tellable and self._doubtful)
+        return self.is_insensitive or self._at_chance or (self.can_beat_chance and self._unproven)
 
     @property
-    def _no_better(self) -> bool:
-        if self.accuracy is None or self.dealt is None or not self.tellable:
+    def _at_chance(self) -> bool:
+        if self.accuracy is None or self.chance_accuracy is None or not self.can_beat_chance:
             return False
-        hardly = self.dealt + HARDLY_BETTER * (1 - self.dealt)
-        surely = self._doubtful and self.high is not None and self.high < hardly
-        return self.accuracy <= self.dealt or surely
+        hardly = self.chance_accuracy + HARDLY_BETTER * (1 - self.chance_accuracy)
+        surely = self._unproven and self.high is not None and self.high < hardly
+        return self.accuracy <= self.chance_accuracy or surely
 
     @property
-    def _better(self) -> bool:
+    def _beats_chance(self) -> bool:
         """Whether it is shown to be right oftener than its answers would be, dealt out at random;
         beside an answer to nearly all texts by several of the others."""
-        enough = max(FEWEST_RIGHT, LEAST_FOUND * self.others_due)
+        enough = max(FEWEST_RIGHT, LEAST_FOUND * self.others_expected)
         several = not self.usual_label or self.others_right >= enough
-        return several and self.p_dealt is not None and self.p_dealt <= LEVEL
+        return several and self.p_vs_chance is not None and self.p_vs_chance <= LEVEL
 
     @property
-    def _doubtful(self) -> bool:
+    def _unproven(self) -> bool:
         """Whether labelled texts fail to show that."""
-        return self.p_dealt is not None and not self._better
+        return self.p_vs_chance is not None and not self._beats_chance
 
     @property
     def summary(self) -> str:
@@ -195,13 +202,13 @@ class Health:
         return " ".join(said)
 
     @property
-    def wrong(self) -> str:
+    def diagnosis(self) -> str:
         """What is wrong with the model, so that no explanation of it can be recommended."""
-        if self.order:
+        if self.label_order:
             return (
                 f"the model's labels seem to be in another order (as they are, it is right on "
                 f"{self.accuracy:.3f} of the {self.nouns.many}; in the other order, on "
-                f"{self.order_accuracy:.3f})"
+                f"{self.label_order_accuracy:.3f})"
             )
         if self.one_sided:
             others = self.texts - self.usual_texts
@@ -215,54 +222,54 @@ class Health:
                 f"it answers {self.usual_label} to {self.usual_texts} of the {self._many}, "
                 f"and {rest} not show what makes it answer otherwise"
             )
-        if self.still:
+        if self.is_insensitive:
             return (
                 f"hiding every {self.nouns.unit} moves its answers by {_small(self.moved or 0.0)} "
                 f"on average, and nothing shows that they hang on {self.nouns.units}"
             )
-        if not self._no_better:
+        if not self._at_chance:
             return ""
-        oftener = "no" if (self.accuracy or 0.0) <= (self.dealt or 0.0) else "hardly"
+        oftener = "no" if (self.accuracy or 0.0) <= (self.chance_accuracy or 0.0) else "hardly"
         return (
             f"it is right on {self.accuracy:.3f} of {self._many}, {oftener} oftener than its "
-            f"answers would be if they were dealt out at random ({self.dealt:.3f})"
+            f"answers would be if they were dealt out at random ({self.chance_accuracy:.3f})"
         )
 
     @property
     def fault(self) -> str:
         """What is wrong and what to do; empty where nothing is."""
-        if self.order:
+        if self.label_order:
             return (
-                f"{self.wrong}. If that is so, say --labels "
-                f"{shlex.quote(written_labels(self.order))} (labels=… in "
+                f"{self.diagnosis}. If that is so, say --labels "
+                f"{shlex.quote(written_labels(self.label_order))} (labels=… in "
                 "Python) and give the command again"
             )
         trained = f"that it is trained and that it gets the {self.nouns.many} as it was trained on"
         if self.one_sided and self.moved is not None and self.moved < UNTRAINED:
             return (
-                f"{self.wrong}, and hiding every {self.nouns.unit} moves its answers by "
+                f"{self.diagnosis}, and hiding every {self.nouns.unit} moves its answers by "
                 f"{_small(self.moved)} on average. Check {trained} them; if it is, bring "
                 f"{self.nouns.many} that it answers otherwise"
             )
         if self.one_sided:
             return (
-                f"{self.wrong}. Bring {self.nouns.many} that it answers otherwise"
+                f"{self.diagnosis}. Bring {self.nouns.many} that it answers otherwise"
                 f"{', or move its threshold so that it does' if self.n_labels == 2 else ''}; if it "
                 f"never does, check {trained} them"
             )
-        if self.still:
-            return f"{self.wrong}. Check {trained} them"
-        if self.wrong:
+        if self.is_insensitive:
+            return f"{self.diagnosis}. Check {trained} them"
+        if self.diagnosis:
             return (
-                f"{self.wrong}. Check the model, its labels and how {self.nouns.many} are prepared "
-                "for it, before explaining it"
+                f"{self.diagnosis}. Check the model, its labels and how {self.nouns.many} are "
+                "prepared for it, before explaining it"
             )
         return ""
 
     @property
     def unsteady(self) -> bool:
         """Whether it answers otherwise when it is asked again."""
-        return self.restless > RESTLESS
+        return self.repeat_difference > REPEAT_NOISE
 
     @property
     def cautions(self) -> tuple[str, ...]:
@@ -273,14 +280,14 @@ class Health:
         if self.unsteady:
             found.append(
                 f"asked twice about the same {self.nouns.many}, the model answers otherwise (by up "
-                f"to {self.restless:.2g}): what methods find may be its own noise. Make it answer "
-                "the same each time"
+                f"to {self.repeat_difference:.2g}): what methods find may be its own "
+                "noise. Make it answer the same each time"
             )
         if self.caution:
             found.append(self.caution)
         if self.length_auc >= BY_LENGTH and not self.by_words:
             found.append(goes_by_length(self.length_auc, self.nouns))
-        if self.moved is not None and self.moved < STILL:
+        if self.moved is not None and self.moved < INSENSITIVE:
             found.append(
                 f"hiding every {self.nouns.unit} moves its answers by {_small(self.moved)} only: "
                 "read the order of scores, not their size"
@@ -301,9 +308,9 @@ class Health:
     @property
     def caution(self) -> str:
         """What keeps a reader from trusting the model; empty where nothing does."""
-        if self.fault or not self._doubtful:
+        if self.fault or not self._unproven:
             return ""
-        if not self.tellable:
+        if not self.can_beat_chance:
             return (
                 f"{self._many}, {percent(self.majority or 0.0)} of them {self.majority_label}, "
                 "cannot show whether the model is right oftener than chance: bring more labelled "
@@ -311,7 +318,7 @@ class Health:
             )
         return (
             f"{self._many} do not show that the model is right oftener than its answers "
-            f"would be if dealt out at random ({self.dealt:.3f}): bring more "
+            f"would be if dealt out at random ({self.chance_accuracy:.3f}): bring more "
             f"labelled {self.nouns.many}, or mend it"
         )
 
@@ -336,7 +343,7 @@ def health(run: Run, model: str) -> Health:
         moved=blank.get("moved"),
         blank_probability=blank.get("probability"),
         blank_changed=blank.get("changed"),
-        restless=_restless(run, model, list(gold_of), answers),
+        repeat_difference=_repeat_difference(run, model, list(gold_of), answers),
         length_auc=length_auc(_lengths(run), dict(zip(ids, said.tolist(), strict=True))),
         rare=_rare(said, labels),
         unread_texts=int(unread.get("texts", 0)),
@@ -362,22 +369,22 @@ def judged(
     right = (gold == said).astype(np.float64)
     low, high = share_interval(right, families)
     counts = np.bincount(gold, minlength=len(labels))
-    dealt, p = against_dealt(gold, said)
+    chance_accuracy, p = accuracy_by_chance(gold, said)
     order, order_accuracy = other_order(gold, said, len(labels), high)
     return replace(
         _with_usual(found, said, labels),
         others_right=int(right[said != np.bincount(said).argmax()].sum()),
-        others_due=int((gold != np.bincount(said).argmax()).sum()),
+        others_expected=int((gold != np.bincount(said).argmax()).sum()),
         accuracy=float(right.mean()),
         low=low,
         high=high,
         majority=float(counts.max() / counts.sum()),
         majority_label=labels[int(counts.argmax())],
-        dealt=dealt,
-        p_dealt=p,
-        tellable=chance_of_all_right(counts) <= LEVEL,
-        order=tuple(labels[i] for i in order),
-        order_accuracy=order_accuracy,
+        chance_accuracy=chance_accuracy,
+        p_vs_chance=p,
+        can_beat_chance=chance_of_all_right(counts) <= LEVEL,
+        label_order=tuple(labels[i] for i in order),
+        label_order_accuracy=order_accuracy,
     )
 
 
@@ -404,7 +411,9 @@ def _commonest(labels: Iterable[float]) -> int:
     return int(np.bincount(np.array(list(labels), dtype=np.int64)).argmax())
 
 
-def _restless(run: Run, model: str, ids: Sequence[str], answers: Mapping[str, FloatArray]) -> float:
+def _repeat_difference(
+    run: Run, model: str, ids: Sequence[str], answers: Mapping[str, FloatArray]
+) -> float:
     """The largest difference between two answers to one text: a few were asked at the start."""
     before = run.config.models[model].answers
     step = max(1, len(ids) // len(before)) if before else 1
@@ -417,34 +426,6 @@ def _restless(run: Run, model: str, ids: Sequence[str], answers: Mapping[str, Fl
         ),
         default=0.0,
     )
-
-
-def length_auc(lengths: Mapping[str, Sequence[int]], said: Mapping[str, int]) -> float:
-    """How well length tells an answer from the others, by the area under the curve (.5 is not at
-    all), for the answer and the way of counting it that tell most; rare answers tell nothing."""
-    answers = np.array(list(said.values()), dtype=np.int64)
-    found = 0.5
-    for counts in zip(*(lengths[name] for name in said), strict=True):
-        for label in answers_to_tell(answers):
-            auc = area_under_curve(np.array(counts), answers == label)
-            found = max(found, auc, 1 - auc)
-    return found
-
-
-def answers_to_tell(answers: IntArray) -> list[int]:
-    """Answers given often enough, and not too often, for something to tell them from the others:
-    what tells a handful of texts tells nothing of the model's answers."""
-    n, least = len(answers), max(SELDOM, LEAST_TOLD * len(answers))
-    counts = np.bincount(answers) if n else np.zeros(0)
-    return [i for i, own in enumerate(counts.tolist()) if min(own, n - own) >= least]
-
-
-def area_under_curve(values: FloatArray, own: BoolArray) -> float:
-    """How often a text of its own has the larger value than another one, ties by half."""
-    _, places, sizes = np.unique(values, return_inverse=True, return_counts=True)
-    ranks = (sizes.cumsum() - (sizes - 1) / 2)[places]  # equals share the mean of theirs
-    n, others = int(own.sum()), int((~own).sum())
-    return float((ranks[own].sum() - n * (n + 1) / 2) / (n * others))
 
 
 def goes_by_length(auc: float, nouns: Nouns = Text.nouns) -> str:
@@ -464,7 +445,7 @@ def _rare(said: IntArray, labels: Sequence[str]) -> tuple[tuple[str, int], ...]:
     return tuple((name, int(n)) for name, n in zip(labels, counts, strict=True) if 0 < n < SELDOM)
 
 
-def against_dealt(gold: IntArray, said: IntArray) -> tuple[float, float]:
+def accuracy_by_chance(gold: IntArray, said: IntArray) -> tuple[float, float]:
     """The accuracy that the same answers reach on average when they are dealt out at random, and
     how likely they then reach what was seen."""
     n = len(gold)

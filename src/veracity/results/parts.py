@@ -21,7 +21,7 @@ from ..core.limits import BYTES
 if TYPE_CHECKING:
     import pyarrow as pa
 
-PART = r"\d{5}\.parquet"
+PART_NAME = r"\d{5}\.parquet"
 """Names of parts: nothing else of a run is ever removed."""
 
 SCORED = ["dataset", "model", "explainer", "metric", "example", "name", "value"]

@@ -21,7 +21,7 @@ from ..core.inputs import FloatArray, Input, Nouns, input_kind
 from ..core.metrics import Quantity, Row
 from ..core.plugins import nearest
 from ..core.schema import check_schema
-from .columns import WHERE, Column, best_of
+from .columns import HIDDEN_HOW, Column, best_of
 from .config import (
     FILE,
     BudgetPlan,
@@ -34,7 +34,7 @@ from .config import (
     write_config,
 )
 from .parts import (
-    PART,
+    PART_NAME,
     SCORED,
     attribution_columns,
     attributions_in,
@@ -70,7 +70,7 @@ class Cost:
     """What a method's explanations of one model took."""
 
     model: str
-    explainer: str
+    method: str
     examples: int
     seconds: float
     questions: float
@@ -138,7 +138,7 @@ class Run:
             attributed = self.attribution_part(model, explainer, 0).parent
             scored = self.score_part(model, explainer, "any", 0).parents[1]
             for folder in (attributed, scored):
-                remove_own(folder, PART)
+                remove_own(folder, PART_NAME)
 
     @classmethod
     def open(cls, folder: str | Path) -> Run:
@@ -160,7 +160,7 @@ class Run:
     def _clear(self) -> None:
         (self.folder / FILE).unlink()
         for kind in ("predictions", "attributions", "scores", "second_draw"):
-            remove_own(self.folder / kind, PART)
+            remove_own(self.folder / kind, PART_NAME)
         for name in (SUMMARIES, STANDINGS):
             (self.folder / name).unlink(missing_ok=True)
 
@@ -211,9 +211,9 @@ class Run:
     def score_part(self, model: str, explainer: str, metric: str, batch: int) -> Path:
         return self._part(f"{self.draw}/scores".lstrip("/"), model, explainer, metric, batch)
 
-    def score_parts(self, *, ceilings: bool = False) -> list[Path]:
+    def score_parts(self, *, searches: bool = False) -> list[Path]:
         """All scores of what was asked; those of searches only where wanted."""
-        methods = (*self.explainers, *(self.config.ceilings if ceilings else ()), "")
+        methods = (*self.explainers, *(self.config.ceilings if searches else ()), "")
         found = [
             path
             for model in self.models
@@ -231,7 +231,7 @@ class Run:
         """Another whenever a score, or what scores are compared by, may be another."""
         names = [*self.config.metrics, *self.explainers, *self.config.ceilings]
         digest = hashlib.sha256(f"{versions().get('veracity')} {names} {self.partial}".encode())
-        for path in (self._examples_part, *self.score_parts(ceilings=True)):
+        for path in (self._examples_part, *self.score_parts(searches=True)):
             file = path.stat() if path.exists() else None
             known = (path.relative_to(self.folder), file and (file.st_size, file.st_mtime_ns))
             digest.update(str(known).encode())
@@ -351,11 +351,11 @@ class Run:
                 raise damaged(path, error) from None
         return found
 
-    def scores(self, *, ceilings: bool = False) -> pa.Table:
+    def scores(self, *, searches: bool = False) -> pa.Table:
         """All scores of what was asked, in long form; those of searches only where wanted."""
         import pyarrow as pa
 
-        parts = [read_table(path, SCORED) for path in self.score_parts(ceilings=ceilings)]
+        parts = [read_table(path, SCORED) for path in self.score_parts(searches=searches)]
         if not parts:
             empty = {name: pa.array([], pa.string()) for name in SCORED}
             return pa.table({**empty, "value": pa.array([], pa.float64())})
@@ -414,8 +414,8 @@ class Run:
                 examples=list(place),
                 values=values,
                 families=families,
-                ceiling=best_of(quantity, values, searches),
-                where=WHERE.get(about.settings.get("hiding", ""), ""),
+                best_found=best_of(quantity, values, searches),
+                hidden_how=HIDDEN_HOW.get(about.settings.get("hiding", ""), ""),
                 quality=about.quality,
             )
         return columns

@@ -185,4 +185,4 @@ def draw_correlation(run: Run, model: str, method: str) -> float | None:
 
 def questions_per_text(run: Run) -> dict[tuple[str, str], float]:
     """What each method asked each model about a text, on average."""
-    return {(c.model, c.explainer): c.questions_per_text for c in run.costs() if c.examples}
+    return {(c.model, c.method): c.questions_per_text for c in run.costs() if c.examples}

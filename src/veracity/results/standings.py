@@ -18,7 +18,7 @@ from ..core.inputs import FloatArray, IntArray, Nouns, Text, input_kind
 from ..core.metrics import Quantity
 from ..core.schema import from_json
 from .columns import Column
-from .detection import detectable_mean, differs_enough
+from .power import detectable_mean, differs_enough
 from .run import STANDINGS, Run
 from .statistics import LEVEL as LEVEL
 from .statistics import (
@@ -232,7 +232,7 @@ def across(runs: Mapping[str, Run]) -> list[Standing]:
                 values=np.hstack(values),
                 examples=common,
                 families=[family[e] for e in common],
-                ceiling=None,
+                best_found=None,
             )
         )
     chance = [
@@ -266,13 +266,13 @@ class _Tested:
 
 
 def _compare(columns: Sequence[Column], chance: Sequence[str]) -> list[Standing]:
-    """Tests all pairs in all directed columns, corrects each family of them, sorts the methods."""
+    """Tests all pairs in all directed columns, corrects each group of them, sorts the methods."""
     directed = [c for c in columns if c.quantity.better]
     pairs = [
         (c, i, j) for c in directed for i, j in itertools.combinations(range(len(c.methods)), 2)
     ]
     # with chance or between methods, behind a verdict or not
-    families = [
+    holm_groups = [
         (not {c.methods[i], c.methods[j]}.isdisjoint(chance), c.quantity.headline)
         for c, i, j in pairs
     ]
@@ -289,10 +289,10 @@ def _compare(columns: Sequence[Column], chance: Sequence[str]) -> list[Standing]
         table = np.stack([differences[k] for k in places], axis=1)
         raw[places] = paired_tests(table, draws=draws)
     corrected = np.ones(len(raw))
-    for family in set(families):
-        own = [k for k, f in enumerate(families) if f == family]
+    for group in set(holm_groups):
+        own = [k for k, g in enumerate(holm_groups) if g == group]
         corrected[own] = holm(raw[own])
-    sizes = Counter(families)
+    sizes = Counter(holm_groups)
     tested = {}
     for c in directed:
         p = np.ones((len(c.methods), len(c.methods)))
@@ -331,7 +331,7 @@ def _standing(column: Column, tested: _Tested | None, chance: Sequence[str]) -> 
     )
     searched = _searched(column)
     on_searched = values[searched].mean(axis=0) if len(searched) else np.full(len(methods), np.nan)
-    ceiling = None if column.ceiling is None else float(np.mean(column.ceiling[searched]))
+    best_found = None if column.best_found is None else float(np.mean(column.best_found[searched]))
     entries = []
     for place, i in enumerate(order):
         # means are over each method's own texts, tests over those they share: where the two point
@@ -364,8 +364,8 @@ def _standing(column: Column, tested: _Tested | None, chance: Sequence[str]) -> 
                 or n_unlike_chance >= texts_needed(tested.chance_comparisons),
                 n_unlike_chance=n_unlike_chance,
                 gain=None
-                if base is None or ceiling is None
-                else part_of_way(float(on_searched[i]), float(on_searched[base]), ceiling),
+                if base is None or best_found is None
+                else part_of_way(float(on_searched[i]), float(on_searched[base]), best_found),
                 on_searched=float(on_searched[i]),
             )
         )
@@ -386,9 +386,9 @@ def _standing(column: Column, tested: _Tested | None, chance: Sequence[str]) -> 
         chance_comparisons=0 if tested is None else tested.chance_comparisons,
         detectable=detectable,
         differing=differing,
-        ceiling=ceiling if len(searched) else None,
+        ceiling=best_found if len(searched) else None,
         searched=len(searched),
-        where=column.where,
+        where=column.hidden_how,
         quality=column.quality,
         share=column.quantity.share,
     )
@@ -403,9 +403,9 @@ def _families_apart(column: Column, one: int, other: int) -> int:
 
 def _searched(column: Column) -> IntArray:
     """The texts on which every method and a search are defined."""
-    if column.ceiling is None:
+    if column.best_found is None:
         return np.zeros(0, dtype=np.int64)
-    return np.flatnonzero(~np.isnan(column.ceiling) & ~np.isnan(column.values).any(axis=1))
+    return np.flatnonzero(~np.isnan(column.best_found) & ~np.isnan(column.values).any(axis=1))
 
 
 def part_of_way(mean: float, start: float, end: float) -> float | None:

@@ -84,7 +84,7 @@ def _verdict(
     if not scored:
         return none("nothing can be said: no method could be scored.")
     if state is not None and state.fault:
-        return none(f"no method is recommended: {state.wrong}.")
+        return none(f"no method is recommended: {state.diagnosis}.")
     telling = [s for s in scored if not_like_chance(s)]
     if not telling:
         why, more_texts = _chance_sentence(scored)
@@ -104,7 +104,7 @@ def _verdict(
     candidates = common or everywhere or set.union(*leaders)
     use = min(
         {preferred} & common or candidates,
-        key=lambda m: (-_mean_gain(telling, m), questions_per_text(m, first.model, costs), m),
+        key=lambda m: (-_nearness(telling, m), questions_per_text(m, first.model, costs), m),
     )
     tied = tuple(m for m in _in_order(telling, common) if m != use)
     disagree = not common and len(telling) > 1
@@ -164,23 +164,23 @@ def _leaders(s: Standing) -> set[str]:
 
 
 def _in_order(tests: Sequence[Standing], methods: set[str]) -> list[str]:
-    return sorted(methods, key=lambda m: (-_mean_gain(tests, m), m))
+    return sorted(methods, key=lambda m: (-_nearness(tests, m), m))
 
 
-def _mean_gain(tests: Sequence[Standing], method: str) -> float:
+def _nearness(tests: Sequence[Standing], method: str) -> float:
     """How near a method comes to the best of each test, from chance or else from the worst, on
     average; to two digits, so that what hardly differs is a matter of cost."""
-    gains = []
+    shares = []
     for s in tests:
         means = {e.method: e.mean for e in s.entries if e.n}
         if method not in means or s.best is None:
-            gains.append(0.0)
+            shares.append(0.0)
             continue
         sign = -1 if s.better == "lower" else 1
         least = s.chance.mean if s.chance else min(means.values(), key=lambda m: sign * m)
-        gain = part_of_way(means[method], least, s.best.mean)
-        gains.append(1.0 if gain is None else gain)
-    return round(sum(gains) / len(gains), 2)
+        share = part_of_way(means[method], least, s.best.mean)
+        shares.append(1.0 if share is None else share)
+    return round(sum(shares) / len(shares), 2)
 
 
 def _chance_sentence(tests: Sequence[Standing]) -> tuple[str, bool]:
@@ -290,7 +290,7 @@ def _how_sure(tests: Sequence[Standing], verdict: Verdict, near: set[str]) -> st
     if same:
         said += f" {listed(same)} score{'s' if len(same) == 1 else ''} the same."
     if others:
-        said += f" Not told apart from it: {listed(others)}{_seen(telling)}."
+        said += f" Not told apart from it: {listed(others)}{_undetected(telling)}."
     if partly and not disagree:
         said += f" Best or tied in some of these tests: {listed(partly)}."
     if verdict.leads:
@@ -335,7 +335,7 @@ def ahead_at_home(tests: Sequence[Standing], use: str, homes: set[str]) -> list[
     return sorted(beside & behind)
 
 
-def _seen(tests: Sequence[Standing]) -> str:
+def _undetected(tests: Sequence[Standing]) -> str:
     """What else could have been told apart: nothing, of too few texts, and nobody knows, where
     methods score the same on nearly all."""
     few = [s for s in tests if s.detectable is None and s.differing is None and s.comparisons]
@@ -360,7 +360,7 @@ def _seen(tests: Sequence[Standing]) -> str:
 def _close(tests: Sequence[Standing], use: str) -> str:
     """A lead that is sure may be small: whoever gains almost as much in every test."""
     others = {e.method for s in tests for e in s.entries if not e.is_chance} - {use}
-    near = {m: gain for m in others if (gain := least_gain(tests, m, use)) >= NEARLY}
+    near = {m: share for m in others if (share := least_share_of_lead(tests, m, use)) >= NEARLY}
     if not near:
         return ""
     best = max(near, key=lambda m: (near[m], m))
@@ -382,7 +382,7 @@ def condition(s: Standing) -> str:
     return f"with {s.nouns.units} {s.where}" if s.where else f"by {s.metric}"
 
 
-def least_gain(tests: Sequence[Standing], other: str, method: str) -> float:
+def least_share_of_lead(tests: Sequence[Standing], other: str, method: str) -> float:
     """What one method gains over chance as a share of what another does, in its worst test; nothing
     where it was not scored or chance is not known."""
     least = math.inf

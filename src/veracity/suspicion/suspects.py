@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from ..auditing.labels import fit_labels
 from ..auditing.planning import SuspectsPlan, planned_suspects
 from ..auditing.selection import named_models
 from ..core.classifiers import Classifier
-from ..core.errors import BudgetSpent, DataError, PluginError
+from ..core.errors import DataError, PluginError
 from ..core.examples import Dataset, check_texts
 from ..core.explainers import Explainer
 from ..core.inputs import BoolArray, FloatArray, IntArray
@@ -27,27 +27,22 @@ from ..data.words import read_text
 from ..engine.call_counter import count_calls
 from ..engine.inference import probabilities
 from ..explainers import explainers as known_explainers
-from ..results.health import BY_LENGTH, Health, answers_to_tell, judged, length_auc
+from ..results.health import BY_LENGTH, Health, judged
+from ..results.separability import length_auc, separable_answers
 from .candidates import CASING, FIRST, LAST, SIGN, WORD, Candidates, WordTable
+from .decisions import MIN_COVERAGE, MORE_THAN_LABELS, WEAK_CUE
 from .evidence import Evidence, RankedCandidate
 from .expectation import LabelNames, WordVectors, vector_coverage
 from .interventions import N_TEXTS, Interventions
-from .record import (
-    MIN_COVERAGE,
-    MORE_THAN_LABELS,
-    WEAK_CUE,
-    Suspect,
-    Suspects,
-    detection_limit,
-    redundant,
-    uncovered,
-)
+from .record import Suspect, Suspects
 from .scoring import score_candidates, score_threshold, texts_needed, weigh_candidates
-from .telling import told_by_looks, told_by_surface
+from .sentences import detection_limit, redundant, uncovered
+from .telling import candidates_auc, surface_auc
 from .topics import topics_of
 from .weighing import (
     REDUNDANT_METHOD,
     REDUNDANT_SHARE,
+    PartlyScored,
     default_method,
     explained_share,
     word_scores,
@@ -122,80 +117,85 @@ def suspects(
     tell_plan(plan)
 
     # asked in another way where words one by one tell nothing, if nobody chose the way
-    other = REDUNDANT_METHOD if method is None and explainer.plugin_name() == "occlusion" else ""
-    other = "" if getattr(loaded, "costly", False) else other
-
+    by_one = method is None and explainer.plugin_name() == "occlusion"
+    search = _Search(
+        name=name,
+        model=loaded,
+        explainer=explainer,
+        fallback=REDUNDANT_METHOD if by_one and not getattr(loaded, "costly", False) else "",
+        false_alarms=false_alarms,
+        least_texts=least_texts,
+        vectors=vectors or default_vectors(),
+        seed=seed,
+        watch=watch,
+    )
     remark = "" if len(plan.data) == plan.of else f"Chosen: {plan.sentence}"
     while True:
-        finished: list[int] = []
         try:
-            return _found(
-                name, loaded, plan, explainer, other=other, false_alarms=false_alarms,
-                least_texts=least_texts, vectors=vectors, seed=seed, remark=remark, watch=watch,
-                finished=finished,
-            )  # fmt: skip
-        except BudgetSpent as spent:
-            if not finished or len(finished) == len(plan.data):
-                raise
-            share = f"{len(finished):,} of {len(plan.data):,} texts"
+            return _found(search, plan, remark)
+        except PartlyScored as spent:
+            share = f"{len(spent.scored):,} of {len(plan.data):,} texts"
             remark = f"All of this is told by {share}, since {spent}"
             # nothing of these is asked again: answers are kept
-            plan = replace(plan, data=plan.data.select(sorted(finished)))
+            plan = replace(plan, data=plan.data.select(sorted(spent.scored)))
 
 
-def _found(
-    name: str,
-    loaded: Classifier,
-    plan: SuspectsPlan,
-    explainer: Explainer,
-    *,
-    other: str,
-    false_alarms: float,
-    least_texts: int,
-    vectors: str | None,
-    seed: int,
-    remark: str,
-    watch: Watcher,
-    finished: list[int],
-) -> Suspects:
+@dataclass(frozen=True, kw_only=True)
+class _Search:
+    """What was asked for, whichever texts it is told by."""
+
+    name: str
+    model: Classifier
+    explainer: Explainer
+    fallback: str
+    """The method that hides words together, where hiding them one by one tells nothing."""
+    false_alarms: float
+    least_texts: int
+    vectors: str
+    seed: int
+    watch: Watcher
+
+
+def _found(search: _Search, plan: SuspectsPlan, remark: str) -> Suspects:
     """All that was asked for, of the texts that were chosen."""
     data, top = plan.data, plan.top
+    model, seed = search.model, search.seed
     words = WordTable.of([e.input for e in data])
-    source = vectors or default_vectors()
-    word_vectors = WordVectors.of(words.forms, source)
-    coverage = vector_coverage(words, word_vectors, source)
-    candidates = _candidates(words, data, least_texts, source, coverage)
+    word_vectors = WordVectors.of(words.forms, search.vectors)
+    coverage = vector_coverage(words, word_vectors, search.vectors)
+    candidates = _candidates(words, data, search.least_texts, search.vectors, coverage)
     explained_labels = [1] if len(data.labels) == 2 else list(range(len(data.labels)))
     n_candidates = len(candidates) * len(explained_labels)
     with count_calls() as calls:
 
         def scored(by: Explainer) -> FloatArray:
             return word_scores(
-                loaded, data, by, explained_labels, seed=seed,
-                watch=lambda p: watch(replace(p, total=p.total + top)), finished=finished,
+                model, data, by, explained_labels, seed=seed,
+                watch=lambda p: search.watch(replace(p, total=p.total + top)),
             )  # fmt: skip
 
+        explainer = search.explainer
         scores = scored(explainer)
         gold = np.array([e.label for e in data])
-        answers = probabilities(loaded, [e.input for e in data])
+        answers = probabilities(model, [e.input for e in data])
         answered = answers.argmax(axis=1)
         lengths = {e.id: (e.input.n_features, len(e.input.text)) for e in data}
         by_length = length_auc(lengths, dict(zip(lengths, answered.tolist(), strict=True)))
-        share = explained_share(loaded, words, scores, explained_labels, answers)
+        share = explained_share(model, words, scores, explained_labels, answers)
         is_redundant = share is not None and abs(share) < REDUNDANT_SHARE
         label_length_auc = length_auc(lengths, dict(zip(lengths, gold.tolist(), strict=True)))
         turned = None
         telling = by_length >= BY_LENGTH or by_length - label_length_auc >= MORE_THAN_LABELS
-        if telling and not getattr(loaded, "costly", False):
-            turned = _turned_by_length(loaded, data, answered)
-        if is_redundant and other and by_length >= BY_LENGTH and turned is not None:
+        if telling and not getattr(model, "costly", False):
+            turned = _turned_by_length(model, data, answered)
+        if is_redundant and search.fallback and by_length >= BY_LENGTH and turned is not None:
             # where length decides, words weigh little alone or together
             is_redundant = turned < HALF
         if share is not None and is_redundant:
-            if other:
-                explainer = known_explainers.make(other)
+            if search.fallback:
+                explainer = known_explainers.make(search.fallback)
                 scores = scored(explainer)
-            reason = redundant(share, explainer.spec, switched=bool(other))
+            reason = redundant(share, explainer.spec, switched=bool(search.fallback))
             remark = f"{remark}. {reason}" if remark else reason
         evidence = Evidence(
             data=data,
@@ -204,9 +204,9 @@ def _found(
             answers=answers,
             gold=gold,
             topics=topics_of(words, TOPICS, seed=seed),
-            label_names=LabelNames.of(data.labels, words.forms, source),
+            label_names=LabelNames.of(data.labels, words.forms, search.vectors),
             interventions=Interventions(
-                model=loaded, data=data, candidates=candidates, seed=seed, n_texts=plan.tried
+                model=model, data=data, candidates=candidates, seed=seed, n_texts=plan.tried
             ),
             n_candidates=n_candidates,
         )
@@ -218,51 +218,53 @@ def _found(
                 RankedCandidate(label, i, row, weights, scored_all) for i in range(len(candidates))
             ]
         ranked.sort(key=lambda r: (-r.size, r.label, r.candidate))
-        threshold = score_threshold(false_alarms, len(data), n_candidates)
+        threshold = score_threshold(search.false_alarms, len(data), n_candidates)
         leaders = _leaders(
             ranked, evidence, top, threshold,
-            lambda n: watch(Progress(len(data) + n, len(data) + max(n, top), "trying suspects")),
+            lambda n: search.watch(
+                Progress(len(data) + n, len(data) + max(n, top), "trying suspects")
+            ),
         )  # fmt: skip
-        found = tuple(s for s in leaders if s.p_value <= false_alarms)
-        health = judged(Health(model=name, texts=len(data)), gold, answered, data.labels)
+        found = tuple(s for s in leaders if s.p_value <= search.false_alarms)
+        health = judged(Health(model=search.name, texts=len(data)), gold, answered, data.labels)
         told = {name for s in found for name in (s.name, *s.also)}
         # labels in another order follow nothing that the model rightly goes by
-        unfollowed = () if health.order else _unfollowed(ranked, evidence, told)
+        unfollowed = () if health.label_order else _unfollowed(ranked, evidence, told)
     known = {s.name for s in unfollowed}
-    enough = texts_needed(WEAK_CUE, false_alarms, n_candidates)
+    enough = texts_needed(WEAK_CUE, search.false_alarms, n_candidates)
     return Suspects(
-        model=name,
+        model=search.name,
         data=data.name,
         labels=data.labels,
         method=explainer.spec,
-        vectors=source,
+        vectors=search.vectors,
         texts=len(data),
         n_candidates=n_candidates,
-        least_texts=least_texts,
-        false_alarms=false_alarms,
+        least_texts=search.least_texts,
+        false_alarms=search.false_alarms,
         threshold=threshold,
         accuracy=float(np.mean(answered == gold)),
         questions=calls.questions,
         seed=seed,
         found=found,
-        others=tuple(s for s in leaders if s.p_value > false_alarms and s.name not in known),
+        others=tuple(s for s in leaders if s.p_value > search.false_alarms and s.name not in known),
         unfollowed=unfollowed,
         fault=health.fault or health.caution,
         dots=_dots(ranked, candidates),
         coverage=coverage,
         remark=remark,
-        detection_limit=detection_limit(len(data), least_texts, threshold, enough),
+        detection_limit=detection_limit(len(data), search.least_texts, threshold, enough),
         length_auc=by_length,
         label_length_auc=label_length_auc,
         turned_by_length=turned,
-        told_by_looks=told_by_looks(candidates, answered, seed=seed),
-        told_by_surface=told_by_surface([e.input.text for e in data], answered),
+        candidates_auc=candidates_auc(candidates, answered, seed=seed),
+        surface_auc=surface_auc([e.input.text for e in data], answered),
         all_or_nothing=float(np.mean((answers == 0).any(axis=1))),
         single_answer=data.labels[answered[0]] if len(set(answered.tolist())) == 1 else "",
-        redundant=is_redundant and not other,
+        redundant=is_redundant and not search.fallback,
         majority=health.majority,
         majority_label=health.majority_label,
-        restless=0.0 if getattr(loaded, "costly", False) else _restless(loaded, data, answers),
+        repeat_difference=_repeat_difference(model, data, answers),
     )
 
 
@@ -271,7 +273,7 @@ def _turned_by_length(model: Classifier, data: Dataset, answered: IntArray) -> f
     are repeated until they are as long as the others: all words that they had still stand there.
     """
     lengths = np.array([e.input.n_features for e in data])
-    means = {y: lengths[answered == y].mean() for y in answers_to_tell(answered)}
+    means = {y: lengths[answered == y].mean() for y in separable_answers(answered)}
     if not means:
         return 0.0
     shortest = min(means, key=lambda y: means[y])
@@ -289,9 +291,11 @@ def _turned_by_length(model: Classifier, data: Dataset, answered: IntArray) -> f
     return float((probabilities(model, repeated).argmax(axis=1) != shortest).mean())
 
 
-def _restless(model: Classifier, data: Dataset, answers: FloatArray) -> float:
+def _repeat_difference(model: Classifier, data: Dataset, answers: FloatArray) -> float:
     """The largest difference between two answers to one text, the second in other company; asked
-    past the engine, which remembers answers."""
+    past the engine, which remembers answers. Of a model whose questions cost none is known."""
+    if getattr(model, "costly", False):
+        return 0.0
     some = slice(0, ASKED_AGAIN)
     again = np.asarray(model.probabilities([e.input for e in data.examples[some]][::-1]))[::-1]
     return float(np.abs(again - answers[some]).max(initial=0.0))

@@ -1,4 +1,4 @@
-"""Whether the looks tell a model's answers at all, and what of a text's surface does."""
+"""Whether the candidates tell a model's answers at all, and what of a text's surface does."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.inputs import FloatArray, IntArray
 from ..engine.seeds import generator
-from ..results.health import answers_to_tell, area_under_curve
+from ..results.separability import area_under_curve, separable_answers
 from .candidates import Candidates
 
 FOLDS = 5
@@ -42,15 +42,15 @@ SURFACE: dict[str, Callable[[str], bool]] = {
 """What may decide though no word, sign or casing is judged that is it."""
 
 
-def told_by_looks(
+def candidates_auc(
     candidates: Candidates, answered: IntArray, *, seed: int
 ) -> tuple[float, float] | None:
-    """How well the sum of all looks tells answers to texts that it was not fitted to, by the area
-    under the curve (.5 is not at all), averaged over answers; and what it may be at most. None
+    """How well the sum of all candidates tells answers to texts that it was not fitted to, by the
+    area under the curve (.5 is not at all), averaged over answers; and what it may be at most. None
     where no answer is given often enough to say."""
     order = generator(seed, "told by looks").permutation(len(answered))[:MOST_TEXTS]
     answered = answered[order]
-    labels = answers_to_tell(answered)
+    labels = separable_answers(answered)
     if not labels:
         return None
     targets = np.stack([answered == label for label in labels], axis=1).astype(np.float64)
@@ -70,7 +70,7 @@ def told_by_looks(
 
 
 def _likeness(candidates: Candidates, some: IntArray) -> FloatArray:
-    """How alike texts are by the looks that they share, rare ones first. (texts, texts)"""
+    """How alike texts are by the candidates that they share, rare ones first. (texts, texts)"""
     from scipy.sparse import csr_matrix, diags
 
     n = len(candidates.words.lengths)
@@ -85,11 +85,11 @@ def _likeness(candidates: Candidates, some: IntArray) -> FloatArray:
     return found
 
 
-def told_by_surface(texts: Sequence[str], answered: IntArray) -> dict[str, float]:
+def surface_auc(texts: Sequence[str], answered: IntArray) -> dict[str, float]:
     """How well each property of the surface tells the answer that it tells best."""
     found = {}
     for name, holds in SURFACE.items():
         has: FloatArray = np.array([float(holds(text)) for text in texts])
-        areas = [area_under_curve(has, answered == label) for label in answers_to_tell(answered)]
+        areas = [area_under_curve(has, answered == label) for label in separable_answers(answered)]
         found[name] = max((max(a, 1 - a) for a in areas), default=0.5)
     return found

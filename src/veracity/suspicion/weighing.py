@@ -28,6 +28,15 @@ MOVED, MIN_MOVED = 0.5, 10
 """Texts whose log-odds hiding all words moves so far can show that, and so many are needed."""
 
 
+class PartlyScored(BudgetSpent):
+    """A budget that ended before all texts were scored."""
+
+    def __init__(self, spent: BudgetSpent, scored: Sequence[int]) -> None:
+        super().__init__(str(spent))
+        self.scored = tuple(scored)
+        """The places of the texts that were."""
+
+
 def default_method(model: Classifier) -> str:
     """Gradients where answers are near linear in what is read, else hiding one word at a time."""
     if isinstance(model, LinearFirstLayer):
@@ -43,12 +52,8 @@ def word_scores(
     *,
     seed: int,
     watch: Watcher = lambda _: None,
-    finished: list[int] | None = None,
 ) -> FloatArray:
-    """The scores of all words of all texts towards each of these labels. → (labels, words)
-
-    `finished` is told the places of texts that are done, for whom a budget may end the rest.
-    """
+    """The scores of all words of all texts towards each of these labels. → (labels, words)"""
     lengths = np.array([e.input.n_features for e in data], dtype=np.int64)
     starts = np.cumsum(lengths) - lengths
     scores = np.zeros((len(labels), int(lengths.sum())))
@@ -58,13 +63,18 @@ def word_scores(
     # a logit means something only beside those of the other labels
     relative = getattr(explainer, "output", "") == "logit"
     every = range(len(model.labels)) if relative else labels
-    done = 0
+    done: list[int] = []
     for batch in (batches[i] for i in mixed(len(batches))):
         some = [data.examples[i] for i in batch]
         inputs, ids = [e.input for e in some], [e.id for e in some]
         rows: dict[int, list[FloatArray]] = {}
         for label in every:
-            made = attributions(explainer, model, inputs, [label] * len(some), ids, seed)
+            try:
+                made = attributions(explainer, model, inputs, [label] * len(some), ids, seed)
+            except BudgetSpent as spent:
+                if not done:
+                    raise
+                raise PartlyScored(spent, done) from spent
             rows[label] = [a.scores for a in made]
         for place, i in enumerate(batch):
             span = slice(starts[i], starts[i] + lengths[i])
@@ -73,10 +83,8 @@ def word_scores(
                 if relative:
                     rest = [rows[other][place] for other in every if other != label]
                     scores[row, span] -= np.mean(rest, axis=0)
-        done += len(batch)
-        if finished is not None:
-            finished += batch
-        watch(Progress(done, len(data), explainer.spec))
+        done += batch
+        watch(Progress(len(done), len(data), explainer.spec))
     return scores
 
 
