@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import re
 from pathlib import Path
 
 import pytest
@@ -66,3 +68,20 @@ def test_every_folder_has_its_place() -> None:
     assert folders <= set(ORDER)
     # a folder that is imported would take the place of a function of its name
     assert not folders & set(veracity.__all__)
+
+
+CALLED = re.compile(r"\bveracity((?:\.[A-Za-z_]\w*)+)\(")
+"""A function that a message, a page or a docstring names with all that it takes to import it."""
+
+
+def functions_named() -> list[str]:
+    pages = [p for p in ROOT.rglob("*") if p.suffix in (".py", ".html", ".toml")]
+    return sorted({name[1:] for path in pages for name in CALLED.findall(path.read_text("utf-8"))})
+
+
+def test_functions_that_are_named_can_be_called() -> None:
+    named = functions_named()
+    assert "audit" in named
+    for name in named:
+        module, _, function = f"veracity.{name}".rpartition(".")
+        assert callable(getattr(importlib.import_module(module), function, None)), name

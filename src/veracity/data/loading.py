@@ -77,7 +77,9 @@ def load_data(
     of_file = isinstance(source, str | Path)
     name = source if of_file else found.dataset.name
     where = "" if of_file else " (a line is a row, counted from 1)"
-    all_of_them = f"veracity data validate {name}" if of_file else "veracity.data.validate(…)"
+    all_of_them = (
+        f"veracity data validate {name}" if of_file else "veracity.data.loading.validate(…)"
+    )
     errors = [fault for fault in found.faults if fault.severity == "error"]
     bad = len({fault.line for fault in errors})
     if errors and not skip_bad:
