@@ -12,7 +12,7 @@ import numpy as np
 
 from ..core.attributions import Attribution
 from ..core.changes import DECOY, PLANTED
-from ..core.classifiers import Classifier
+from ..core.classifiers import Classifier, Traits
 from ..core.errors import BudgetSpent
 from ..core.examples import Dataset, Example
 from ..core.explainers import Explainer
@@ -165,7 +165,7 @@ class AuditWork:
         search = [
             _Job(model, b, i)
             for model in self.models
-            if not getattr(self.models[model], "costly", False)
+            if not Traits(self.models[model]).costly
             for b in places
             for i in range(len(self.explainers), len(self.all_explainers))
         ]
@@ -272,7 +272,7 @@ class AuditWork:
             model = self.models[job.model]
             # where it matters to the last digits what is read together, a part must not depend on
             # what was done before it: nothing is remembered from part to part
-            shared = None if getattr(model, "batch_dependent", False) else self.memory
+            shared = None if Traits(model).batch_dependent else self.memory
             answers = self._answers(job, examples)
             cases = with_originals(
                 [

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..changes import changed
-from ..core.classifiers import Classifier
+from ..core.classifiers import Classifier, Traits
 from ..core.errors import DataError, VeracityError
 from ..core.examples import Dataset, read_labels
 from ..core.explainers import Explainer
@@ -120,7 +120,7 @@ def training_part(data: Dataset, *, of_file: bool, seed: int) -> Dataset:
 
 def _recorded(model: Classifier) -> TrainingSet:
     """The very texts that a model was trained on, read again."""
-    record: Mapping[str, Any] = getattr(model, "record", {})
+    record = Traits(model).record
     about = record.get("data", {})
     if "reading" not in about:
         return "none were given"

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ..core.examples import Dataset
 
 
-def are_pictures(named: list[str], reads: str) -> bool:
+def are_pictures(named: list[str], reads: str | None) -> bool:
     """Whether these are paths of pictures, or of folders or archives that hold some, and no texts;
     to a model that reads texts, a word that is also a folder's name is a word."""
     from ..data.picture_folders import ENDINGS, OTHERS

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..core.classifiers import Differentiable, Embedded, LinearFirstLayer
+from ..core.classifiers import Differentiable, Embedded, LinearFirstLayer, Traits
 from ..core.errors import ModelError
 from ..core.inputs import Alignment, FloatArray, Input
 from .batches import FEATURES_AT_ONCE, by_length
@@ -35,7 +35,8 @@ NUMBERS_AT_ONCE = 2_000_000
 
 def followed_at_once(model: object) -> int:
     """How many features of this model are followed back at a time."""
-    return int(getattr(model, "followed_at_once", FOLLOWED_AT_ONCE))
+    own = Traits(model).followed_at_once
+    return FOLLOWED_AT_ONCE if own is None else own
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from ..auditing.explaining import check_ability
 from ..auditing.labels import fit_labels
 from ..auditing.planning import SuspectsPlan, planned_suspects
 from ..auditing.selection import named_models
-from ..core.classifiers import Classifier
+from ..core.classifiers import Classifier, Traits
 from ..core.errors import BudgetSpent, DataError, PluginError
 from ..core.examples import Dataset, check_texts
 from ..core.explainers import Explainer
@@ -116,14 +116,14 @@ def suspects(
     if not part.labelled:
         raise DataError(f"{part.name} has no labels; what a word should weigh is told by them")
     plan = planned_suspects(
-        part, explainer, top=top, tried=N_TEXTS, budget=getattr(loaded, "budget", None),
+        part, explainer, top=top, tried=N_TEXTS, budget=Traits(loaded).budget,
         least=min(len(part), 2 * least_texts), seed=seed,
     )  # fmt: skip
     tell_plan(plan)
 
     # asked in another way where words one by one tell nothing, if nobody chose the way
     other = REDUNDANT_METHOD if method is None and explainer.plugin_name() == "occlusion" else ""
-    other = "" if getattr(loaded, "costly", False) else other
+    other = "" if Traits(loaded).costly else other
 
     remark = "" if len(plan.data) == plan.of else f"Chosen: {plan.sentence}"
     while True:
@@ -186,7 +186,7 @@ def _found(
         label_length_auc = length_auc(lengths, dict(zip(lengths, gold.tolist(), strict=True)))
         turned = None
         telling = by_length >= BY_LENGTH or by_length - label_length_auc >= MORE_THAN_LABELS
-        if telling and not getattr(loaded, "costly", False):
+        if telling and not Traits(loaded).costly:
             turned = _turned_by_length(loaded, data, answered)
         if is_redundant and other and by_length >= BY_LENGTH and turned is not None:
             # where length decides, words weigh little alone or together
@@ -262,7 +262,7 @@ def _found(
         redundant=is_redundant and not other,
         majority=health.majority,
         majority_label=health.majority_label,
-        restless=0.0 if getattr(loaded, "costly", False) else _restless(loaded, data, answers),
+        restless=0.0 if Traits(loaded).costly else _restless(loaded, data, answers),
     )
 
 
