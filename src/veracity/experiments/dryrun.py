@@ -6,7 +6,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +25,7 @@ from ..results.guarantees import Reliance
 from .dryrun_findings import METRICS, DryRunFindings, findings
 from .dryrun_plan import DryRunPlan, plan_dryrun
 from .dryrun_record import DRY_RUN, CleanTrial, DryRun, Trial, clean_name, judged
+from .dryrun_sentences import sentences as sentences_of
 from .experiment import Experiment, Step, keep_step, kept_step, run_steps
 from .training import TrainedModel, trained_once
 
@@ -50,9 +50,7 @@ class DryRunResult:
         return findings(self.record)
 
     def __str__(self) -> str:
-        # prose lives with the reports, to the right of here; who prints a result wants it
-        words = import_module("..reports.dryrun_sentences", __package__)
-        return str(words.sentences(self.record, self.findings))
+        return sentences_of(self.record, self.findings)
 
 
 def dryrun(
