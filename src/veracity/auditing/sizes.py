@@ -10,7 +10,7 @@ from ..core.classifiers import Classifier, Traits
 from ..core.errors import ModelError
 from ..core.examples import Dataset
 from ..core.images import Image
-from ..data.pictures import GRID, Size, resized
+from ..data.pictures import Size, resized
 
 
 def fit_sizes(data: Dataset[Any], models: Mapping[str, Classifier]) -> Dataset[Any]:
@@ -57,7 +57,7 @@ def fit_sizes(data: Dataset[Any], models: Mapping[str, Classifier]) -> Dataset[A
             "larger pictures to have the same",
             stacklevel=2,
         )
-    return resized(data, size, GRID) if strange else data
+    return resized(data, size) if strange else data
 
 
 def _told(size: Size) -> str:

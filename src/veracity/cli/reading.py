@@ -74,7 +74,7 @@ class FileOptions:
     skip_bad: SkipBad = False
     layout: Layout = "auto"
     size: Size = ""
-    segments: Segments = "grid"
+    segments: Segments = None
     masks: Masks = ""
 
     def reading(self, source: str, limit: int | None = None) -> DataConfig:
