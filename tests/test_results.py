@@ -16,7 +16,7 @@ from veracity.core.inputs import FloatArray
 from veracity.reports.showing import interval as shown_interval
 from veracity.reports.showing import percent as shown_percent
 from veracity.results.lines import ResumableLines
-from veracity.results.parts import complete_part
+from veracity.results.parts import complete_part, discard_part
 from veracity.results.run import Run, slug
 from veracity.results.standings import across, compare, compare_all, standings
 from veracity.results.statistics import (
@@ -361,7 +361,13 @@ def test_a_damaged_part_is_named_and_made_again(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=part.name):
         run.scores()
     assert complete_part(part, []) is None
+    assert part.exists()  # it was only asked about
+    discard_part(part)
     assert not part.exists()
+    discard_part(part)
+    part.mkdir()
+    with pytest.raises(RunError, match="Move it away"):
+        discard_part(part)
 
 
 @pytest.mark.parametrize(

@@ -104,19 +104,20 @@ def run_dryrun(
     experiment = DryRunExperiment(plan.folder, plan)
     with sole_writer(plan.folder, DRY_RUN):
         record = DryRun.start(plan.folder, plan.config())
-        reused = sum(_resumed(experiment, step, record.done) for step in experiment.trials())
+        for step in experiment.trials():
+            _keep_older(experiment, step, record.done)
+        reused = sum(step.name in record.done for step in experiment.trials())
         results = run_steps(experiment, executor, watch=watch)
         made = [results[step.key] for step in experiment.trials()]
         record = record.with_trials(made, (results[s.key] for s in experiment.clean_trials()))
     return DryRunResult(record, len(made) - reused, reused)
 
 
-def _resumed(experiment: Experiment, step: Step, done: Mapping[str, Trial]) -> bool:
-    """Whether a trial was made before; earlier versions kept all of them in one file."""
+def _keep_older(experiment: Experiment, step: Step, done: Mapping[str, Trial]) -> None:
+    """Writes down as a step what earlier versions kept in one file with all trials."""
     folder = experiment.place(step.name)
     if step.name in done and kept_step(folder) is None:
         keep_step(folder, step.settings, done[step.name].to_dict())
-    return step.name in done
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,7 @@ from .parts import (
     attributions_in,
     complete_part,
     damaged,
+    discard_part,
     example_columns,
     examples_in,
     number_lists,
@@ -129,6 +130,7 @@ class Run:
         learnt = {**before.config.train, **config.train}
         run = cls(folder, replace(config, train=learnt), resumed(before.metadata, folder))
         if complete_part(run._examples_part, [e.id for e in data]) is None:
+            discard_part(run._examples_part)
             write_table(run._examples_part, example_columns(data))
         return run._written()
 
