@@ -128,7 +128,7 @@ def test_a_method_of_somebody_else_keeps_its_name_when_it_learns() -> None:
 class NeverTaught(Foreign):
     """A method that must not learn before all that was asked is known to make sense."""
 
-    def fitted(self, model: Any, train: Any) -> Foreign:
+    def fitted(self, model: Any, train: Any) -> NeverTaught:
         raise AssertionError("it was taught first")
 
 
