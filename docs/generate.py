@@ -256,7 +256,8 @@ what else it offers; `veracity compare` and `veracity report` on the command lin
 FILES = {
     "run.json": "what was asked (data, models, methods, metrics, settings, seed, hashes) and how "
     "it was made (versions, date, command); its format is {format}, older ones are read",
-    "examples.parquet": "the texts, labels, facts, truth masks and twins: all that a report needs",
+    "examples.parquet": "the texts or pictures, labels, facts, truth masks and twins: all that "
+    "a report needs",
     "predictions/MODEL/": "what each model answers",
     "attributions/MODEL/METHOD/": "every explanation, a file per batch",
     "scores/MODEL/METHOD/METRIC/": "one line per example and quantity",
@@ -267,61 +268,113 @@ FILES = {
     "report.html": "the report; `pairs.html` beside it where there are twins",
 }
 
-COLUMNS = {
-    "example": "the id of the text",
-    "text": "as it was written",
-    "starts": "where each word starts, in characters",
-    "ends": "where each word ends",
-    "label": "the number of the given label",
-    "facts": "what else is known, as JSON",
-    "truths": "kinds of truth, how many words, and their masks, eight words a byte",
-    "partner": "of a twin, its original",
-    "probabilities": "one per label",
-    "target": "the number of the explained label",
-    "scores": "one per word, signed; positive supports the target",
-    "level": "what the method's own fragments are: `word` or `ngram`",
-    "fragments": "pieces of evidence in the method's own order, if it has any",
-    "base_value": "where what is shared out starts",
-    "output_value": "what the scores share out",
-    "notes": "what the method says of itself (questions, errors), as JSON",
-    "seconds": "what the explanation took",
-    "questions": "how often the model was asked",
-    "dataset": "the name of the data",
-    "model": "the name of the model",
-    "explainer": "the spec string of the method; empty for tests of the model",
-    "metric": "the spec string of the metric",
-    "name": "the quantity",
-    "value": "its value; NaN where it is not defined",
+EXAMPLE, MODEL = "the id of the example", "the name of the model"
+
+COLUMNS: dict[str, dict[str, str]] = {
+    "examples": {
+        "example": EXAMPLE,
+        "text": "as it was written",
+        "starts": "where each word starts, in characters",
+        "ends": "where each word ends",
+        "picture": "in the size in which it was explained, as a PNG file",
+        "segmentation": "how it is cut, such as `grid`; `own` where its owner did",
+        "segments": "the number of each pixel's segment, row by row: 16-bit numbers, by zlib",
+        "label": "the number of the given label",
+        "facts": "what else is known, as JSON",
+        "truths": "kinds of truth, how many features (words, or pixels), and their masks, eight "
+        "features a byte",
+        "partner": "of a twin, its original",
+    },
+    "predictions": {"example": EXAMPLE, "probabilities": "one per label"},
+    "attributions": {
+        "model": MODEL,
+        "explainer": "the spec string of the method",
+        "example": EXAMPLE,
+        "target": "the number of the explained label",
+        "scores": "one per word, or pixel, signed; positive supports the target",
+        "level": "what the method's own fragments are: `word` or `ngram`",
+        "fragments": "pieces of evidence in the method's own order, if it has any",
+        "base_value": "where what is shared out starts",
+        "output_value": "what the scores share out",
+        "notes": "what the method says of itself (questions, errors), as JSON",
+        "seconds": "what the batch took, shared out evenly over its examples",
+        "questions": "how often the model was asked about the batch, shared out in the same way",
+    },
+    "scores": {
+        "dataset": "the name of the data",
+        "model": MODEL,
+        "explainer": "the spec string of the method; empty for tests of the model",
+        "metric": "the spec string of the metric",
+        "example": EXAMPLE,
+        "name": "the quantity",
+        "value": "its value; NaN where it is not defined",
+    },
 }
+"""What the columns of each table hold, in their order; some are of one kind of input only."""
 
 
 def run_page() -> str:
-    """What is in the files of a run, read off one that is made on the spot."""
-    import pyarrow.parquet as pq
-
-    import veracity
-
+    """What is in the files of a run, read off two that are made on the spot."""
+    kinds = {"texts": _texts(), "pictures": _pictures()}
     with tempfile.TemporaryDirectory() as place:
-        folder = Path(place) / "run"
-        model = veracity.load_model(_predict, labels=["negative", "positive"])
-        rows = [
-            {"text": "a good film", "label": "positive"},
-            {"text": "a dull film", "label": "negative"},
-        ]
-        veracity.audit(
-            model, veracity.load_data(rows), ["occlusion"], metrics=["erasure"], out=folder
-        )
-        version = json.loads((folder / "run.json").read_text("utf-8"))["format"]
-        tables = []
-        for what in ("examples", "predictions", "attributions", "scores"):
-            first = next(iter(sorted(folder.glob(f"{what}*/**/*.parquet"))), None)
-            schema = pq.read_schema(first or folder / f"{what}.parquet")
-            named = [(f"`{f.name}`", f"`{f.type}`", COLUMNS.get(f.name, "")) for f in schema]
-            tables.append(f"## {what}\n\n" + table(("column", "type", "what it is"), named))
+        for kind, (model, data) in kinds.items():
+            _audited(model, data, Path(place) / kind)
+        version = json.loads((Path(place) / "texts/run.json").read_text("utf-8"))["format"]
+        tables = [_run_table(what, [Path(place) / kind for kind in kinds]) for what in COLUMNS]
     files = [(f"`{name}`", about.format(format=version)) for name, about in FILES.items()]
     return RUN.format(
         made=MADE, files=table(("file", "what it holds"), files), tables="\n\n".join(tables)
     )
+
+
+def _run_table(what: str, runs: Sequence[Path]) -> str:
+    """The columns of one table, those of one kind of input named as such."""
+    by_kind = {run.name: _schema(run, what) for run in runs}
+    types = {name: kind for schema in by_kind.values() for name, kind in schema.items()}
+    if set(types) != set(COLUMNS[what]):
+        raise ValueError(f"{what}: expected {list(COLUMNS[what])}, a run has {list(types)}")
+    rows = []
+    for name, about in COLUMNS[what].items():
+        having = [kind for kind, schema in by_kind.items() if name in schema]
+        only = f"of {having[0]}: " if len(having) < len(by_kind) else ""
+        rows.append((f"`{name}`", f"`{types[name]}`", only + about))
+    return f"## {what}\n\n" + table(("column", "type", "what it is"), rows)
+
+
+def _schema(run: Path, what: str) -> dict[str, str]:
+    import pyarrow.parquet as pq
+
+    first = next(iter(sorted(run.glob(f"{what}*/**/*.parquet"))), run / f"{what}.parquet")
+    return {field.name: str(field.type) for field in pq.read_schema(first)}
+
+
+def _audited(model: Any, rows: Sequence[Mapping[str, Any]], folder: Path) -> None:
+    import veracity
+
+    loaded = veracity.load_model(model, labels=["negative", "positive"])
+    data = veracity.load_data(rows)
+    veracity.audit(loaded, data, ["occlusion"], metrics=["erasure"], out=folder)
+
+
+def _texts() -> tuple[Any, list[dict[str, Any]]]:
+    return _predict, [
+        {"text": "a good film", "label": "positive"},
+        {"text": "a dull film", "label": "negative"},
+    ]
+
+
+def _pictures() -> tuple[Any, list[dict[str, Any]]]:
+    import numpy as np
+
+    def light(pictures: Sequence[Any]) -> list[list[float]]:
+        means = [float(picture.mean()) / 255 for picture in pictures]
+        return [[1 - mean, mean] for mean in means]
+
+    plain = {
+        label: np.full((8, 8, 3), value, np.uint8)
+        for label, value in (("positive", 200), ("negative", 20))
+    }
+    return light, [{"picture": picture, "label": label} for label, picture in plain.items()]
 
 
 def _predict(texts: Sequence[str]) -> list[list[float]]:

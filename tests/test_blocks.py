@@ -85,7 +85,7 @@ def test_a_long_text_is_never_masked_all_at_once(
 
 
 def test_few_words_are_spelt_out_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inference, "FEATURES_AT_ONCE", 1000)
+    monkeypatch.setattr(inference, "FEATURES_HELD", 1000)
     monkeypatch.setattr(inference, "LEAST_FEATURES", 1)
     model = Watched()
     (found,) = masked_probabilities(model, [text(90)], [all_but_one(np.arange(90))], Hiding.DELETE)

@@ -18,7 +18,7 @@ import pytest
 
 from commands import run_command
 from conftest import Once, WordWeights, words
-from veracity.core.classifiers import abilities
+from veracity.core.classifiers import Traits, abilities
 from veracity.core.examples import Example
 from veracity.core.inputs import Text
 from veracity.core.metrics import Case
@@ -177,6 +177,12 @@ def test_an_own_model_is_explained_as_the_chapter_says(
     (tmp_path / "efficientnet-lite0.pth").symlink_to(weights.get_model_file_path())
     model = known["veracity"].load_model(known["network"]())
     assert model.shape == (224, 224) and "gradients" in abilities(model)
+
+
+def test_all_that_a_model_may_say_is_in_the_chapter() -> None:
+    chapter = (ROOT / "docs/how-to/own-model.md").read_text("utf-8")
+    told = re.findall(r"^\| `(\w+)(?:\(\w*\))?` \|", chapter, flags=re.MULTILINE)
+    assert told == [name for name in vars(Traits) if name in dir(Traits) and name[0] != "_"]
 
 
 def test_own_data_are_looked_at_as_the_chapter_says(

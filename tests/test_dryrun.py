@@ -38,10 +38,10 @@ from veracity.experiments.dryrun_findings import (
 )
 from veracity.experiments.dryrun_plan import ENCODER_SCALES, SCALES, plan_dryrun
 from veracity.experiments.dryrun_record import FILE, DryRun, Trial, judged
+from veracity.experiments.dryrun_sentences import headline, remarks
 from veracity.models.architecture import LATER
 from veracity.models.loading import RECORD, load_model, read_record
 from veracity.reports.dryrun import DryRunPage, build_dryrun, write_dryrun
-from veracity.reports.dryrun_sentences import headline, remarks
 from veracity.reports.terminal import print_dryrun
 from veracity.results.guarantees import Reliance, luck
 from veracity.results.run import Run

@@ -125,6 +125,19 @@ def test_a_method_of_somebody_else_keeps_its_name_when_it_learns() -> None:
         assert found.method == spec
 
 
+class NeverTaught(Foreign):
+    """A method that must not learn before all that was asked is known to make sense."""
+
+    def fitted(self, model: Any, train: Any) -> NeverTaught:
+        raise AssertionError("it was taught first")
+
+
+def test_a_target_is_refused_before_a_method_learns() -> None:
+    data = made_pictures(2)
+    with pytest.raises(DataError, match="target=gold needs labelled data"):
+        veracity.explain(Corner(), data.examples[0].input, NeverTaught(), target="gold", train=data)
+
+
 # ---- what a model is asked before it is explained ---------------------------------------------
 
 

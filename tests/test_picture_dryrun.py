@@ -21,9 +21,9 @@ from veracity.experiments.cues import PICTURE_KINDS, cues_of, telling, usual_kee
 from veracity.experiments.dryrun import DryRunResult, dryrun
 from veracity.experiments.dryrun_plan import PICTURE_SCALES, plan_dryrun
 from veracity.experiments.dryrun_record import DryRun
+from veracity.experiments.dryrun_sentences import headline, remarks
 from veracity.models.architecture import Training
 from veracity.reports.dryrun import EXAMPLES, build_dryrun, write_dryrun
-from veracity.reports.dryrun_sentences import headline, remarks
 from veracity.reports.html import LARGEST
 from veracity.results.guarantees import planted_facts, reliance
 

@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ from veracity.core.examples import Dataset, Example
 from veracity.core.images import Image
 from veracity.core.inputs import BoolArray, Text
 from veracity.core.segments import Pixels
-from veracity.data import corpus
+from veracity.data import corpus, loading
 from veracity.data.corpora import corpora
 from veracity.data.loading import describe, load_data, validate, write_data
 from veracity.data.pictures import PictureReader, Size, decoded
@@ -439,6 +440,8 @@ def test_segments_are_as_asked(animals: Path) -> None:
     assert {e.input.n_units for e in data} == {4}
     assert {e.input.n_units for e in load_data(data, segments="grid(across=3)")} == {9}
     assert {e.input.segmentation for e in load_data(data)} == {"grid(across=2)"}
+    assert {e.input.segmentation for e in load_data(data, size="4x3")} == {"grid(across=2)"}
+    assert load_data(data, segments="grid").fingerprint() == load_data(animals).fingerprint()
     own = Image.with_segments(plain(RED, 4, 2), np.array([[5, 5, 9, 9]] * 2))
     larger = load_data([{"picture": own, "label": "a"}], size="8x4").examples[0].input
     assert larger.segments.reshape(4, 8).tolist() == [[0] * 4 + [1] * 4] * 4
@@ -720,6 +723,26 @@ def test_a_model_keeps_how_its_pictures_were_read(animals: Path, tmp_path: Path)
     again = DataConfig(**{**kept, "masks": ""}).data()
     expected = load_data(animals, size="4x3", segments="grid(across=2)")
     assert again.fingerprint() == expected.fingerprint()
+
+
+def test_records_name_a_grid_where_nobody_chose(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As earlier versions wrote them, of texts and of pictures; and one that was chosen."""
+    from veracity.auditing.training_sets import DataConfig, training_sets
+
+    cut = [Image(plain((i, 0, 0)), "grid(across=2)") for i in range(20)]
+    corpora = {
+        "pictures": Dataset("p", ("a",), tuple(Example(str(i), x, 0) for i, x in enumerate(cut))),
+        "texts": load_data("made_reviews(n=20)"),
+    }
+    monkeypatch.setattr(loading, "_corpus", lambda spec, reading: corpora[spec])
+    for source, chosen in (("texts", None), ("pictures", None), ("pictures", "grid")):
+        read = DataConfig(source, segments=chosen)
+        of_before = {**read.recorded(), "segments": "grid"}
+        kept = {"reading": of_before, "fingerprint": read.data().fingerprint()}
+        model: Any = SimpleNamespace(record={"data": kept, "training": {"seed": 0}})
+        found = training_sets({"m": model}, None, seed=0)["m"]
+        assert isinstance(found, Dataset) and len(found) == len(split(read.data(), seed=0).train)
+        assert {e.input for e in found} <= {e.input for e in read.data()}
 
 
 # ---- fingerprints -----------------------------------------------------------------------------

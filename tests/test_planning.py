@@ -92,6 +92,17 @@ def test_a_plan_is_a_bound_and_a_near_one(
     assert 0.6 * found.total < len(asked) <= found.total + 1
 
 
+def test_what_tests_share_counts_once(texts: Dataset) -> None:
+    methods = [explainers.make(m) for m in ("occlusion", "random_scores")]
+    tests = [metrics.make(m) for m in ("erasure", "deletion", "accuracy")]
+    plan = plan_questions(texts, methods, tests)
+    shared = [item for item in plan.items if item.shared]
+    assert [item.what.partition(" of ")[0] for item in shared] == [m.spec for m in tests[:2]]
+    alone = sum(item.questions or 0 for item in plan.items if not item.shared)
+    all_of_it = alone + sum(item.questions or 0 for item in shared)
+    assert alone < plan.total < all_of_it
+
+
 def test_what_a_budget_holds(texts: Dataset) -> None:
     everything = plan_questions(
         texts, [explainers.make(m) for m in METHODS], [metrics.make("erasure")]

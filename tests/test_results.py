@@ -16,7 +16,7 @@ from veracity.core.inputs import FloatArray
 from veracity.reports.showing import interval as shown_interval
 from veracity.reports.showing import percent as shown_percent
 from veracity.results.lines import ResumableLines
-from veracity.results.parts import complete_part
+from veracity.results.parts import complete_part, discard_part
 from veracity.results.run import Run, slug
 from veracity.results.standings import across, compare, compare_all, standings
 from veracity.results.statistics import (
@@ -213,6 +213,12 @@ def test_intervals_cover_as_often_as_they_say(n: int) -> None:
     assert covered(drops, 0.08) > {5: 0.77, 10: 0.9}.get(n, 0.94)
 
 
+def test_of_one_text_a_mean_has_no_interval_and_a_share_a_wide_one() -> None:
+    one = np.array([[1.0]])
+    assert np.isnan(mean_intervals(one)).all()
+    assert mean_intervals(one, share=True)[0] == pytest.approx((0.2065, 1.0), abs=1e-4)
+
+
 @pytest.mark.parametrize("n", [5, 10, 20, 50, 200])
 def test_shares_are_covered_on_average_over_rates(n: int) -> None:
     from scipy.stats import binom
@@ -361,7 +367,13 @@ def test_a_damaged_part_is_named_and_made_again(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=part.name):
         run.scores()
     assert complete_part(part, []) is None
+    assert part.exists()  # it was only asked about
+    discard_part(part)
     assert not part.exists()
+    discard_part(part)
+    part.mkdir()
+    with pytest.raises(RunError, match="Move it away"):
+        discard_part(part)
 
 
 @pytest.mark.parametrize(

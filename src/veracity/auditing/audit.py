@@ -215,7 +215,7 @@ def _fitted(
 
     def is_written(model: str, explainer: Explainer) -> bool:
         return all(
-            complete_part(run.attribution_part(model, explainer.spec, b), own)
+            complete_part(run.attribution_part(model, explainer.spec, b), own) is not None
             for b, own in enumerate(ids)
         )
 

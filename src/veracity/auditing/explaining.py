@@ -58,11 +58,11 @@ def explain(
     if not inputs:
         return []
     wanted = wanted_target(target, loaded.labels)
-    explainer = fit_explainer(explainer, loaded, train, seed=seed)
     if target == "gold":
         raise DataError(
             "target=gold needs labelled data: use `veracity audit`, or a label's name or number"
         )
+    explainer = fit_explainer(explainer, loaded, train, seed=seed)
     answers = probabilities(loaded, inputs)
     targets = chosen_targets(wanted, answers, [0] * len(inputs))
     found = attributions(explainer, loaded, inputs, targets, list(map(str, inputs)), seed)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.classifiers import Traits
 from ..core.examples import Dataset
 from ..data.splits import sampled
 from ..engine.inference import probabilities
@@ -18,7 +19,7 @@ TEXTS = 300
 
 def model_health(name: str, model: Any, data: Dataset[Any], *, seed: int = 0) -> Health | None:
     """Judged by a sample of these; None where there are none with labels, or questions cost."""
-    if not len(data) or not data.labelled or getattr(model, "costly", False):
+    if not len(data) or not data.labelled or Traits(model).costly:
         return None
     part = sampled(fit_labels(data, {name: model}), TEXTS, seed=seed)
     said = probabilities(model, [e.input for e in part]).argmax(axis=1)

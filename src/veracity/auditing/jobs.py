@@ -12,7 +12,7 @@ import numpy as np
 
 from ..core.attributions import Attribution
 from ..core.changes import DECOY, PLANTED
-from ..core.classifiers import Classifier
+from ..core.classifiers import Classifier, Traits
 from ..core.errors import BudgetSpent
 from ..core.examples import Dataset, Example
 from ..core.explainers import Explainer
@@ -27,7 +27,7 @@ from ..engine.executors import Executor, Local
 from ..engine.inference import probabilities
 from ..engine.seeds import generator
 from ..results.config import Partial, SkippedMethod
-from ..results.parts import complete_part, predictions_in, read_table, rounded
+from ..results.parts import complete_part, discard_part, predictions_in, read_table, rounded
 from ..results.run import Run
 from .explaining import Target, attributions, chosen_targets
 from .pace import Pace
@@ -165,7 +165,7 @@ class AuditWork:
         search = [
             _Job(model, b, i)
             for model in self.models
-            if not getattr(self.models[model], "costly", False)
+            if not Traits(self.models[model]).costly
             for b in places
             for i in range(len(self.explainers), len(self.all_explainers))
         ]
@@ -209,6 +209,7 @@ class AuditWork:
         path = self.run.prediction_part(job.model, job.batch)
         computed = 0
         if complete_part(path, [e.id for e in examples]) is None:
+            discard_part(path)
             answers = probabilities(self.models[job.model], [e.input for e in examples])
             self.run.write_predictions(job.model, job.batch, examples, answers)
             computed = 1
@@ -223,6 +224,7 @@ class AuditWork:
         found = run.stored_attributions(job.model, spec, job.batch, inputs)
         computed = int(found is None)
         if found is None:
+            discard_part(run.attribution_part(job.model, spec, job.batch))
             gold = [e.label for e in examples]
             targets = chosen_targets(self.target, self._answers(job, examples), gold)
             started = time.perf_counter()
@@ -264,15 +266,17 @@ class AuditWork:
         parts = [run.score_part(job.model, explainer, m.spec, job.batch) for m in metrics]
         ids, names = [e.id for e in examples], {"model": job.model, "explainer": explainer}
         missing = [
-            m
+            (m, part)
             for m, part in zip(metrics, parts, strict=True)
             if complete_part(part, ids, **names, metric=m.spec) is None
         ]
+        for _, part in missing:
+            discard_part(part)
         if missing:
             model = self.models[job.model]
             # where it matters to the last digits what is read together, a part must not depend on
             # what was done before it: nothing is remembered from part to part
-            shared = None if getattr(model, "batch_dependent", False) else self.memory
+            shared = None if Traits(model).batch_dependent else self.memory
             answers = self._answers(job, examples)
             cases = with_originals(
                 [
@@ -280,7 +284,7 @@ class AuditWork:
                     for e, row, a in zip(examples, answers, found, strict=True)
                 ]
             )
-            for metric in missing:
+            for metric, _ in missing:
                 # metrics ask much the same of different methods; methods themselves do not share,
                 # or the one that comes first would seem the slowest
                 with caching(shared), blamed_on(metric):

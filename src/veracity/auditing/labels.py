@@ -7,7 +7,7 @@ import textwrap
 import warnings
 from collections.abc import Mapping, Sequence
 
-from ..core.classifiers import Classifier
+from ..core.classifiers import Classifier, Traits
 from ..core.errors import DataError, ModelError
 from ..core.examples import UNLABELLED, Dataset
 from ..core.images import Image
@@ -26,7 +26,7 @@ MEANT = {
 def introduce(model: Classifier, inputs: Sequence[Input]) -> None:
     """Shows a model what it will be asked, before anything looks at its labels: for these
     somebody's code may have to be asked. One that reads another kind of input is told apart."""
-    reads = getattr(model, "reads", None)
+    reads = Traits(model).reads
     strange = next((one for one in inputs if reads not in (None, one.kind)), None)
     if reads is not None and strange is not None:
         expected, seen = input_kind(reads).nouns, strange.nouns
@@ -35,7 +35,7 @@ def introduce(model: Classifier, inputs: Sequence[Input]) -> None:
             f"expected {expected.many}, which this model reads; got {seen.many} ({shown!r}). "
             + MEANT[reads].format(many=seen.many)
         )
-    getattr(model, "probe_with", lambda _: None)(inputs)
+    Traits(model).probe_with(inputs)
 
 
 def fit_labels(data: Dataset, models: Mapping[str, Classifier]) -> Dataset:

@@ -36,6 +36,8 @@ class PlanItem:
     kind: str
     texts: int
     questions: int | None
+    shared: bool = False
+    """Whether others ask some of the same, so that the total is less than the sum."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,8 +140,9 @@ def plan_questions(
     for m in tests:
         each = _sum(m, lengths)
         if each != 0:
-            counted = None if each is None else each * len(explainers)
-            items.append(PlanItem(f"{m.spec} of each method", "test", len(data), counted))
+            of_all = None if each is None else each * len(explainers)
+            what = f"{m.spec} of each method"
+            items.append(PlanItem(what, "test", len(data), of_all, shared=True))
     items += [PlanItem(e.spec, "ceiling", len(subset), _sum(e, some)) for e in ceilings]
     again = [e for e in explainers if second_draw and drawn_again(e)]
     usual = [m for m in tests if m.usual]
@@ -147,8 +150,8 @@ def plan_questions(
         own = _sum(e, some)
         scored = None if own is None else own + _shared(usual, some)
         items.append(PlanItem(e.spec, "second draw", len(subset), scored))
-    named = sum(i.questions or 0 for i in items if not i.what.endswith(" of each method"))
-    total = named + len(explainers) * _shared(tests, lengths) + len(ceilings) * _shared(tests, some)
+    alone = sum(i.questions or 0 for i in items if not i.shared)
+    total = alone + len(explainers) * _shared(tests, lengths) + len(ceilings) * _shared(tests, some)
     return AuditPlan(
         data=data,
         explainers=tuple(explainers),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..core.changes import DECOY, PLANTED
-from ..core.classifiers import Classifier, abilities, ability_name
+from ..core.classifiers import Classifier, Traits, abilities, ability_name
 from ..core.errors import DataError
 from ..core.examples import UNLABELLED, Dataset
 from ..core.explainers import Explainer
@@ -86,12 +86,12 @@ def prepare(
     )
     tests = select_metrics(metrics, texts, profile=profile)
     searches = select_searches(explainers, tests, models) if extras else []
-    costly = [n for n, m in models.items() if getattr(m, "costly", False)]
+    costly = [n for n, m in models.items() if Traits(m).costly]
     left_out = {(s.model, s.explainer) for s in skipped}
     asking = [
         e for e in explainers if any((n, e.spec) not in left_out for n in costly or list(models))
     ]
-    budgets = [getattr(m, "budget", None) for m in models.values()]
+    budgets = [Traits(m).budget for m in models.values()]
     limits = [budget for budget in budgets if budget is not None]
     if limits:
         plan = plan_within_budget(
@@ -232,14 +232,14 @@ def reliance_of(model: Classifier, data: Dataset) -> Reliance | None:
 
 
 def _model_info(model: Classifier, data: Dataset) -> ModelInfo:
-    identity = getattr(model, "identity", None)
+    said = Traits(model)
     texts = [e.input for e in data]
     unread = [n for n in words_unread(model, texts) if n]
     return ModelInfo(
-        identity=identity() if identity else f"{type(model).__module__}.{type(model).__name__}",
+        identity=said.identity(),
         labels=tuple(model.labels),
         abilities=tuple(abilities(model)),
-        about=str(getattr(model, "about", type(model).__name__)),
+        about=said.about,
         answers=tuple(map(tuple, known_answers(model, texts))),
         unread={"texts": len(unread), "words": sum(unread)},
     )

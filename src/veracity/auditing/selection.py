@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..core.classifiers import Classifier
+from ..core.classifiers import Classifier, Traits
 from ..core.errors import DataError, PluginError
 from ..core.examples import Dataset
 from ..core.explainers import Explainer
@@ -34,7 +34,7 @@ def named_models(model: Any) -> dict[str, Classifier]:
     if isinstance(model, str | Path):
         return {model_name(model): load_model(model)}
     loaded = load_model(model)
-    return {getattr(model, "name", None) or type(model).__name__: loaded}
+    return {Traits(model).name: loaded}
 
 
 # ---- methods ----------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ def select_searches(
     explainers: Sequence[Explainer], metrics: Sequence[Metric], models: Mapping[str, Classifier]
 ) -> list[Explainer]:
     """A search for each way of hiding by which methods are compared with chance."""
-    all_costly = all(getattr(m, "costly", False) for m in models.values())
+    all_costly = all(Traits(m).costly for m in models.values())
     if all_costly or not any(e.baseline for e in explainers):
         return []
     ways = dict.fromkeys(m.hiding for m in metrics if isinstance(m, HidingMetric) and m.is_searched)

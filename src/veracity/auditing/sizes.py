@@ -6,11 +6,11 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from ..core.classifiers import Classifier
+from ..core.classifiers import Classifier, Traits
 from ..core.errors import ModelError
 from ..core.examples import Dataset
 from ..core.images import Image
-from ..data.pictures import GRID, Size, resized
+from ..data.pictures import Size, resized
 
 
 def fit_sizes(data: Dataset[Any], models: Mapping[str, Classifier]) -> Dataset[Any]:
@@ -20,7 +20,7 @@ def fit_sizes(data: Dataset[Any], models: Mapping[str, Classifier]) -> Dataset[A
     if data.kind != Image.kind:
         return data
     # somebody's function may read pictures of any size
-    read = {name: shape for name, m in models.items() if (shape := getattr(m, "shape", None))}
+    read = {name: shape for name, m in models.items() if (shape := Traits(m).shape)}
     if len(set(read.values())) > 1:
         told = " and ".join(f"{name} {w}×{h}" for name, (h, w) in read.items())
         raise ModelError(
@@ -30,7 +30,8 @@ def fit_sizes(data: Dataset[Any], models: Mapping[str, Classifier]) -> Dataset[A
     if not read:
         return data
     height, width = next(iter(read.values()))
-    sizes = {name: getattr(models[name], "framing", Size(width, height)) for name in read}
+    usual = Size(width, height)
+    sizes = {name: Traits(models[name]).framing or usual for name in read}
     strange = [e for e in data if e.input.shape != (height, width)]
     if strange and len(set(sizes.values())) > 1:
         told = "; ".join(f"{name}: {_told(size)}" for name, size in sizes.items())
@@ -56,7 +57,7 @@ def fit_sizes(data: Dataset[Any], models: Mapping[str, Classifier]) -> Dataset[A
             "larger pictures to have the same",
             stacklevel=2,
         )
-    return resized(data, size, GRID) if strange else data
+    return resized(data, size) if strange else data
 
 
 def _told(size: Size) -> str:

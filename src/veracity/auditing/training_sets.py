@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from ..changes import changed
-from ..core.classifiers import Classifier
+from ..core.classifiers import Classifier, Traits
 from ..core.errors import DataError, VeracityError
 from ..core.examples import Dataset, read_labels
 from ..core.explainers import Explainer
+from ..core.images import Image
 from ..core.plugins import blamed_on
+from ..core.segments import GRID
 from ..data.loading import Source, load_data
 from ..data.readers import Columns
 from ..data.splits import given_parts, sampled, split
@@ -36,7 +38,7 @@ class DataConfig:
     """What was done to the sample before it was split."""
     layout: str = "auto"
     size: str = ""
-    segments: str = "grid"
+    segments: str | None = None
     masks: str = ""
 
     def data(self) -> Dataset:
@@ -120,16 +122,27 @@ def training_part(data: Dataset, *, of_file: bool, seed: int) -> Dataset:
 
 def _recorded(model: Classifier) -> TrainingSet:
     """The very texts that a model was trained on, read again."""
-    record: Mapping[str, Any] = getattr(model, "record", {})
+    record = Traits(model).record
     about = record.get("data", {})
     if "reading" not in about:
         return "none were given"
     try:
         reading = DataConfig(**about["reading"])
-        data = reading.data()
+        data = _as_kept(reading, about.get("fingerprint"))
         seed = record["training"]["seed"]
     except (VeracityError, KeyError, TypeError):
         return f"those of this model ({about.get('name')}) cannot be read any more"
     if data.fingerprint() != about.get("fingerprint"):
         return f"those of this model ({about.get('name')}) have changed"
     return split(reading.prepared(data, seed=seed), seed=seed).train
+
+
+def _as_kept(reading: DataConfig, fingerprint: str | None) -> Dataset:
+    """The data that a record tells of. Those of earlier versions say `grid` where nobody chose: of
+    texts, too, and of pictures that a corpus had cut otherwise."""
+    if reading.segments != GRID:
+        return reading.data()
+    data = replace(reading, segments=None).data()
+    if data.kind != Image.kind or data.fingerprint() == fingerprint:
+        return data
+    return reading.data()

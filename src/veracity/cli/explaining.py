@@ -62,6 +62,7 @@ def explain(
     from ..auditing.labels import introduce
     from ..auditing.sizes import fit_sizes
     from ..auditing.training_sets import fit_explainer
+    from ..core.classifiers import Traits
     from ..data.splits import sampled
     from ..explainers import explainers
     from ..models.loading import model_name
@@ -88,7 +89,7 @@ def explain(
     given: Dataset[Any]
     if data:
         given = file.part(data, split, limit, seed)
-    elif are_pictures(texts or [], getattr(loaded, "reads", "")):
+    elif are_pictures(texts or [], Traits(loaded).reads):
         given = sampled(typed_pictures(texts or [], file.size, file.segments), limit, seed=seed)
     else:
         given = sampled(typed_texts(texts or [], file.language, file.max_words), limit, seed=seed)

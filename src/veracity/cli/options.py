@@ -78,10 +78,11 @@ Size = Annotated[
     ),
 ]
 Segments = Annotated[
-    str,
+    str | None,
     typer.Option(
         help="How pictures are cut into what is hidden together: grid, quickshift or slic, with "
-        "settings such as 'slic(n=50)'."
+        "settings such as 'slic(n=50)'; by default as they are cut, or by a grid.",
+        show_default=False,
     ),
 ]
 Masks = Annotated[

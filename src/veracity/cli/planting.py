@@ -292,7 +292,7 @@ def suspects(
 
 
 def _dryrun_answer(done: Any, report: Path) -> Answer:
-    from ..reports.dryrun_sentences import headline, remarks
+    from ..experiments.dryrun_sentences import headline, remarks
     from ..reports.terminal import print_dryrun
 
     found = done.findings

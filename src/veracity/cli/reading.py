@@ -74,7 +74,7 @@ class FileOptions:
     skip_bad: SkipBad = False
     layout: Layout = "auto"
     size: Size = ""
-    segments: Segments = "grid"
+    segments: Segments = None
     masks: Masks = ""
 
     def reading(self, source: str, limit: int | None = None) -> DataConfig:
@@ -134,7 +134,9 @@ class ModelOptions:
 
 def is_costly(models: Mapping[str, Classifier]) -> bool:
     """Whether questions to one of them cost money, so that a person wants to know how many."""
-    return any(getattr(model, "costly", False) for model in models.values())
+    from ..core.classifiers import Traits
+
+    return any(Traits(model).costly for model in models.values())
 
 
 OUR_HEADERS = ("content-length", "transfer-encoding", "host", "connection", "content-type")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ..core.examples import Dataset
 
 
-def are_pictures(named: list[str], reads: str) -> bool:
+def are_pictures(named: list[str], reads: str | None) -> bool:
     """Whether these are paths of pictures, or of folders or archives that hold some, and no texts;
     to a model that reads texts, a word that is also a folder's name is a word."""
     from ..data.picture_folders import ENDINGS, OTHERS
@@ -24,13 +24,13 @@ def are_pictures(named: list[str], reads: str) -> bool:
     )
 
 
-def typed_pictures(named: list[str], size: str, segments: str) -> Dataset[Any]:
+def typed_pictures(named: list[str], size: str, segments: str | None) -> Dataset[Any]:
     """The pictures in these files, folders and archives by their names, or a sentence about the
     first that cannot be read."""
     from ..core.examples import UNLABELLED, Dataset, Example
     from ..data.pictures import PictureReader, Size
 
-    reader = PictureReader(size=Size.of(size) if size else None, segmentation=segments)
+    reader = PictureReader(size=Size.of(size) if size else None, segmentation=segments or None)
     found = []
     for name in named:
         for inside, source in (_inside(name) or {"": Path(name)}).items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -19,12 +19,81 @@ if TYPE_CHECKING:
 @runtime_checkable
 class Classifier(Protocol):
     """Anything that gives each input a probability per label: each reads inputs of its own kind,
-    and one with an attribute `reads` says which."""
+    and may say which (`Traits`)."""
 
     @property
     def labels(self) -> tuple[str, ...]: ...
 
     def probabilities(self, inputs: Sequence[Any]) -> FloatArray: ...  # (inputs, labels)
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What a model may say of itself beside what it can do, by attributes of these names, and what
+    is held of one that says nothing. Read when asked for: some are looked up over a network."""
+
+    model: object
+
+    @property
+    def reads(self) -> str | None:
+        """The kind of input that it reads, `text` or `image`; None where nobody knows."""
+        return getattr(self.model, "reads", None)
+
+    @property
+    def shape(self) -> tuple[int, int] | None:
+        """Height and width of the pictures that it reads; None where any will do."""
+        return getattr(self.model, "shape", None)
+
+    @property
+    def framing(self) -> Any:
+        """How pictures are brought to that shape, a `Size`; None for the usual way."""
+        return getattr(self.model, "framing", None)
+
+    @property
+    def costly(self) -> bool:
+        """Whether a question costs money or much time, so that none is asked for comfort."""
+        return bool(getattr(self.model, "costly", False))
+
+    @property
+    def budget(self) -> int | None:
+        """How many questions it answers; None for any number."""
+        return getattr(self.model, "budget", None)
+
+    @property
+    def batch_dependent(self) -> bool:
+        """Whether its last digits hang on what is read together."""
+        return bool(getattr(self.model, "batch_dependent", False))
+
+    @property
+    def followed_at_once(self) -> int | None:
+        """How many features are best followed back at a time; None for the usual number."""
+        return getattr(self.model, "followed_at_once", None)
+
+    @property
+    def name(self) -> str:
+        """What it goes by, if it is given without a name; else its type."""
+        return getattr(self.model, "name", None) or type(self.model).__name__
+
+    @property
+    def about(self) -> str:
+        """What it is, in the words of a report; else its type."""
+        return str(getattr(self.model, "about", type(self.model).__name__))
+
+    @property
+    def record(self) -> Mapping[str, Any]:
+        """What is on record of its training; empty where nothing is."""
+        found: Mapping[str, Any] = getattr(self.model, "record", {})
+        return found
+
+    def identity(self) -> str:
+        """What changes when its answers do, by which a run notices another model; else its type."""
+        own = getattr(self.model, "identity", None)
+        kind = type(self.model)
+        return str(own()) if own else f"{kind.__module__}.{kind.__name__}"
+
+    def probe_with(self, inputs: Sequence[Any]) -> None:
+        """Shows it what it will be asked, if it must see that to know its own labels."""
+        getattr(self.model, "probe_with", lambda _: None)(inputs)
 
 
 @runtime_checkable

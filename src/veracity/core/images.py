@@ -15,7 +15,7 @@ import numpy as np
 
 from .errors import DataError
 from .inputs import BoolArray, FloatArray, Hiding, Input, IntArray, Nouns, register_input
-from .segments import Pixels, numbered, segmented
+from .segments import GRID, Pixels, numbered, segmented
 
 BLUR = 0.1
 """The standard deviation of the blur that hides, as a share of the longer side."""
@@ -53,7 +53,7 @@ class Image(Input):
     )
 
     pixels: Pixels  # (height, width, 3)
-    segmentation: str = "grid"
+    segmentation: str = GRID
     """How it is cut: `grid(across=8)`, `quickshift`, `slic(n=50)`, or `own` for a label map."""
     label_map: IntArray | None = None  # (pixels,) from 0 without a gap
 

@@ -15,6 +15,9 @@ from .plugins import LARGEST, fits, nearest, parse_spec
 
 Pixels = NDArray[np.uint8]
 
+GRID = "grid"
+"""How pictures are cut that nobody has cut, where nobody says how."""
+
 SIDE = 224
 """The side for which lengths are stated; those of other pictures are in proportion."""
 

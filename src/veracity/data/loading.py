@@ -24,7 +24,7 @@ from .documents import read_source
 from .format import write_rows
 from .formats import PLAIN, as_records, formats
 from .in_memory import table_of
-from .pictures import GRID, PictureReader, Size, resized
+from .pictures import PictureReader, Size, resized
 from .readers import PICTURE_COLUMNS, Columns, RawRow, RawTable
 from .records import Fault, Records, read_records, write_records
 from .splits import PARTS, Splits, content, given_parts, leaked, sampled
@@ -54,14 +54,15 @@ def load_data(
     layout: str = "auto",
     limit: int | None = None,
     size: str | int | None = None,
-    segments: str = GRID,
+    segments: str | None = None,
     masks: str | Path | None = None,
 ) -> Dataset[Any]:
     """Examples from a file, a folder, a corpus such as `made_reviews(n=500)`, a list of texts, of
     pictures or of records, a DataFrame, a dataset of the datasets library, or as they are; at most
     `limit`, drawn by `seed` with the labels in proportion. Pictures are brought to a `size`, such
-    as 64 or "96x64", cut into `segments`, such as "slic(n=50)", and get the truth masks that lie in
-    the folder `masks` as the pictures do in theirs."""
+    as 64 or "96x64", cut into `segments`, such as "slic(n=50)" (by default as they are cut; by a
+    grid, where nobody has cut them), and get the truth masks that lie in the folder `masks` as the
+    pictures do in theirs."""
     reading = _Reading(
         columns=Columns.of(columns),
         labels=labels,
@@ -70,14 +71,16 @@ def load_data(
         seed=seed,
         layout=layout,
         size=None if size is None or size == "" else Size.of(size),
-        segments=segments,
+        segments=segments or None,
         masks=Path(masks) if masks else None,
     )
     found = _read(source, reading)
     of_file = isinstance(source, str | Path)
     name = source if of_file else found.dataset.name
     where = "" if of_file else " (a line is a row, counted from 1)"
-    all_of_them = f"veracity data validate {name}" if of_file else "veracity.data.validate(…)"
+    all_of_them = (
+        f"veracity data validate {name}" if of_file else "veracity.data.loading.validate(…)"
+    )
     errors = [fault for fault in found.faults if fault.severity == "error"]
     bad = len({fault.line for fault in errors})
     if errors and not skip_bad:
@@ -115,7 +118,7 @@ def validate(
     seed: int = 0,
     layout: str = "auto",
     size: str | int | None = None,
-    segments: str = GRID,
+    segments: str | None = None,
     masks: str | Path | None = None,
 ) -> tuple[Dataset[Any] | None, list[Fault]]:
     """Every fault with its line, and the dataset as `load_data` would give it, if it would."""
@@ -127,7 +130,7 @@ def validate(
         seed=seed,
         layout=layout,
         size=None if size is None or size == "" else Size.of(size),
-        segments=segments,
+        segments=segments or None,
         masks=Path(masks) if masks else None,
     )
     found = _read(source, reading)
@@ -251,14 +254,13 @@ class _Reading:
     seed: int
     layout: str
     size: Size | None
-    segments: str
+    segments: str | None
     masks: Path | None
 
     def check_texts(self, where: str) -> None:
         """Nobody is left to think that something was done to texts that is done to pictures."""
-        given = {"size": self.size, "masks": self.masks}
-        named = [name for name, value in given.items() if value is not None]
-        if named := named + ["segments"] * (self.segments != GRID):
+        given = {"size": self.size, "masks": self.masks, "segments": self.segments}
+        if named := [name for name, value in given.items() if value is not None]:
             options = " and ".join(f"--{name} ({name}=…)" for name in named)
             raise DataError(
                 f"{where} holds texts, but {options} {'is' if len(named) == 1 else 'are'} for "

@@ -21,13 +21,10 @@ from ..core.files import read_bytes
 from ..core.images import Image
 from ..core.inputs import AnyScalar, BoolArray
 from ..core.limits import PICTURES, PIXELS
-from ..core.segments import Pixels, numbered, segmented
+from ..core.segments import GRID, Pixels, numbered, segmented
 
 FORMATS = ("PNG", "JPEG", "WEBP")
 EXPECTED = "expected a picture as PNG, JPEG or WebP"
-GRID = "grid"
-"""How pictures are cut where nobody says how."""
-
 ORIENTATION = 0x0112
 """Where EXIF keeps how a camera was held."""
 
@@ -120,7 +117,8 @@ class PictureReader:
     folder: Path = Path()
     """What the paths of a table are relative to."""
     size: Size | None = None
-    segmentation: str = GRID
+    segmentation: str | None = None
+    """None: those that are cut stay so."""
 
     def __post_init__(self) -> None:
         check_segmentation(self.segmentation)
@@ -158,7 +156,7 @@ class PictureReader:
             found = in_size(value, self.size, self.segmentation)
         else:
             opened, shape = self._opened(value, self.size)
-            found = Image(_rgb(opened, self.size), self.segmentation)
+            found = Image(_rgb(opened, self.size), self.segmentation or GRID)
         return found, None if _missing(mask) else self._mask(mask, shape)
 
     def _mask(self, value: Any, shape: tuple[int, int]) -> BoolArray | None:
@@ -211,9 +209,9 @@ class PictureReader:
             raise ValueError(f"cannot be read ({error.strerror})") from None
 
 
-def check_segmentation(spec: str) -> None:
+def check_segmentation(spec: str | None) -> None:
     """Told before any picture is read."""
-    if spec != GRID:
+    if spec is not None:
         segmented(np.zeros((8, 8, 3), dtype=np.uint8), spec)
 
 
@@ -404,11 +402,11 @@ def _size(shape: tuple[int, ...]) -> str:
 # ---- pictures that are there already ----------------------------------------------------------
 
 
-def in_size(picture: Image, size: Size | None, segmentation: str) -> Image:
-    """A picture in another size; cut as it was, unless something else than the usual is named."""
+def in_size(picture: Image, size: Size | None, segmentation: str | None = None) -> Image:
+    """A picture in another size; cut as it was, unless something is named."""
     from PIL import Image as Pictures
 
-    cut = picture.segmentation if segmentation == GRID else segmentation
+    cut = segmentation or picture.segmentation
     if size is None or picture.shape == (size.height, size.width):
         same = cut == picture.segmentation
         return picture if same else Image(picture.pixels, cut)
@@ -418,15 +416,19 @@ def in_size(picture: Image, size: Size | None, segmentation: str) -> Image:
     return Image(pixels, cut, numbered(size.nearest(picture.label_map.reshape(picture.shape))))
 
 
-def resized(dataset: Dataset[Image], size: Size | None, segmentation: str) -> Dataset[Image]:
+def resized(
+    dataset: Dataset[Image], size: Size | None, segmentation: str | None = None
+) -> Dataset[Image]:
     """Pictures that are loaded, with all that is known of their pixels, in another size."""
     check_segmentation(segmentation)
-    if size is None and segmentation == GRID:
+    if size is None and segmentation is None:
         return dataset
     return replace(dataset, examples=tuple(_resized(e, size, segmentation) for e in dataset))
 
 
-def _resized(example: Example[Image], size: Size | None, segmentation: str) -> Example[Image]:
+def _resized(
+    example: Example[Image], size: Size | None, segmentation: str | None
+) -> Example[Image]:
     shape = example.input.shape
     truths = example.truths
     if size is not None and shape != (size.height, size.width):

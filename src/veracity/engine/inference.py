@@ -14,7 +14,7 @@ from ..core.inputs import BoolArray, FloatArray, Hiding, Input, IntArray
 from .cache import cached_answers
 from .call_counter import add_calls
 
-FEATURES_AT_ONCE = 2**20
+FEATURES_HELD = 2**20
 """How many features the hidden inputs may have that are held at a time for models that read each:
 a word takes a hundred bytes and more."""
 
@@ -139,7 +139,7 @@ def _read_each(
             texts.append(text.keep(mask, how).readable())
             owners.append(i)
             features += max(text.n_features, LEAST_FEATURES)
-            if features >= FEATURES_AT_ONCE:
+            if features >= FEATURES_HELD:
                 ask()
                 features = 0
     if texts:

@@ -6,7 +6,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +25,7 @@ from ..results.guarantees import Reliance
 from .dryrun_findings import METRICS, DryRunFindings, findings
 from .dryrun_plan import DryRunPlan, plan_dryrun
 from .dryrun_record import DRY_RUN, CleanTrial, DryRun, Trial, clean_name, judged
+from .dryrun_sentences import sentences as sentences_of
 from .experiment import Experiment, Step, keep_step, kept_step, run_steps
 from .training import TrainedModel, trained_once
 
@@ -50,9 +50,7 @@ class DryRunResult:
         return findings(self.record)
 
     def __str__(self) -> str:
-        # prose lives with the reports, to the right of here; who prints a result wants it
-        words = import_module("..reports.dryrun_sentences", __package__)
-        return str(words.sentences(self.record, self.findings))
+        return sentences_of(self.record, self.findings)
 
 
 def dryrun(
@@ -106,19 +104,20 @@ def run_dryrun(
     experiment = DryRunExperiment(plan.folder, plan)
     with sole_writer(plan.folder, DRY_RUN):
         record = DryRun.start(plan.folder, plan.config())
-        reused = sum(_resumed(experiment, step, record.done) for step in experiment.trials())
+        for step in experiment.trials():
+            _keep_older(experiment, step, record.done)
+        reused = sum(step.name in record.done for step in experiment.trials())
         results = run_steps(experiment, executor, watch=watch)
         made = [results[step.key] for step in experiment.trials()]
         record = record.with_trials(made, (results[s.key] for s in experiment.clean_trials()))
     return DryRunResult(record, len(made) - reused, reused)
 
 
-def _resumed(experiment: Experiment, step: Step, done: Mapping[str, Trial]) -> bool:
-    """Whether a trial was made before; earlier versions kept all of them in one file."""
+def _keep_older(experiment: Experiment, step: Step, done: Mapping[str, Trial]) -> None:
+    """Writes down as a step what earlier versions kept in one file with all trials."""
     folder = experiment.place(step.name)
     if step.name in done and kept_step(folder) is None:
         keep_step(folder, step.settings, done[step.name].to_dict())
-    return step.name in done
 
 
 @dataclass(frozen=True)

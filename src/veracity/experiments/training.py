@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..core.classifiers import Traits
 from ..core.errors import RunError
 from ..core.files import check_own, sole_writer
 from ..core.progress import Watcher
@@ -89,7 +90,7 @@ def trained_once(
 
 def _kept(folder: Path, data: Mapping[str, Any]) -> TrainedModel:
     model = load_model(folder)
-    record: Mapping[str, Any] = getattr(model, "record", {})
+    record = Traits(model).record
     before = record.get("data", {})
     if before and _which(before) != _which(data):
         raise RunError(

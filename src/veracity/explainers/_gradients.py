@@ -9,7 +9,7 @@ from ..core.attributions import Attribution
 from ..core.classifiers import Classifier, Differentiable
 from ..core.explainers import Explainer
 from ..core.inputs import ANY_KIND, FloatArray, Input
-from ..engine.gradients import Output, PathGradient, path_gradients
+from ..engine.gradients import GradientOutput, PathGradient, path_gradients
 from ._batch import Inputs, Rngs, Targets
 
 
@@ -20,7 +20,7 @@ class GradientExplainer(Explainer):
     takes: ClassVar[tuple[str, ...]] = ANY_KIND
     needs: ClassVar[type] = Differentiable
 
-    output: Output
+    output: GradientOutput
 
     def pieces(self, path: PathGradient) -> FloatArray:
         """Embedding times gradient, summed over dimensions. → (pieces,)"""

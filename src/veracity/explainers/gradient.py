@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from ..core.inputs import FloatArray
 from ..core.plugins import Profiles
-from ..engine.gradients import Norm, Output, PathGradient, sizes
+from ..engine.gradients import GradientOutput, Norm, PathGradient, sizes
 from ._gradients import GradientExplainer
 
 
@@ -24,7 +24,7 @@ class Gradient(GradientExplainer):
     """What makes one number of a word's gradient: its l2 or l1 norm, or its largest entry."""
     times_input: bool = False
     """Whether each dimension of the gradient is first multiplied by the embedding's."""
-    output: Output = "logit"
+    output: GradientOutput = "logit"
 
     @property
     def signed(self) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..core.inputs import FloatArray
-from ..engine.gradients import Output, PathGradient
+from ..engine.gradients import GradientOutput, PathGradient
 from ._gradients import GradientExplainer
 
 
@@ -19,7 +19,7 @@ class InputXGradient(GradientExplainer):
 
     suited: ClassVar[Mapping[str, Mapping[str, Any]]] = {"image": {"absolute": True}}
 
-    output: Output = "logit"
+    output: GradientOutput = "logit"
     absolute: bool = False
     """Whether dimensions, or the channels of a pixel, are added up by size; then unsigned."""
 

@@ -13,7 +13,7 @@ from ..core.attributions import Attribution
 from ..core.classifiers import Differentiable
 from ..core.inputs import Alignment, FloatArray, Input
 from ..core.plugins import Profiles
-from ..engine.gradients import Output, PathGradient, path_gradients
+from ..engine.gradients import GradientOutput, PathGradient, path_gradients
 from ._batch import Inputs, Rngs, Targets
 from ._gradients import GradientExplainer
 
@@ -49,7 +49,7 @@ class IntegratedGradients(GradientExplainer):
     """How the points are weighed in the integral."""
     gap: float | None = None
     """Points are added until scores miss their sum by no more than this share; None adds none."""
-    output: Output = "probability"
+    output: GradientOutput = "probability"
 
     def __post_init__(self) -> None:
         if self.steps < 2:

@@ -22,7 +22,7 @@ from ..core.inputs import ANY_KIND, PAD_WORD, BoolArray, FloatArray, Hiding, Inp
 from ..core.plugins import Profiles
 from ..engine.gradients import expected_gradients
 from ..engine.inference import (
-    FEATURES_AT_ONCE,
+    FEATURES_HELD,
     LazyMasks,
     Masks,
     Output,
@@ -224,7 +224,7 @@ class Shap(Explainer):
             return masked_probabilities(model, inputs, shown, self.hiding)
         found = []
         for text, masks in zip(inputs, shown, strict=True):
-            size = max(1, FEATURES_AT_ONCE // (text.n_features * len(self.others)))
+            size = max(1, FEATURES_HELD // (text.n_features * len(self.others)))
             parts = []
             for start in range(0, masks.shape[0], size):
                 some = masks[start : start + size]

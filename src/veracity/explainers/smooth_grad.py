@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from ..core.attributions import Attribution
 from ..core.classifiers import Differentiable
 from ..core.inputs import FloatArray, Input
-from ..engine.gradients import Norm, Output, PathGradient, noisy_gradients, sizes
+from ..engine.gradients import GradientOutput, Norm, PathGradient, noisy_gradients, sizes
 from ._batch import Inputs, Rngs, Targets
 from ._gradients import GradientExplainer
 
@@ -35,7 +35,7 @@ class SmoothGrad(GradientExplainer):
     """Whether sizes of gradients are averaged, not signed gradients."""
     norm: Norm = "l2"
     """What makes one number of a word's gradient: its l2 or l1 norm, or its largest entry."""
-    output: Output = "logit"
+    output: GradientOutput = "logit"
 
     @property
     def signed(self) -> bool:

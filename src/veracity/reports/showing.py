@@ -8,8 +8,9 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
+from ..core.counts import duration as duration  # sentences and tables round alike
 from ..data.words import is_chinese
-from ..results.statistics import percent as percent  # sentences and tables round alike
+from ..results.statistics import percent as percent
 from ..results.statistics import whole_percent
 
 UNDEFINED = "–"
@@ -54,17 +55,6 @@ def correlation(value: float) -> str:
 def count(value: float) -> str:
     """A mean of counts: whole where it is whole."""
     return UNDEFINED if math.isnan(value) else f"{value:,.1f}".removesuffix(".0")
-
-
-def duration(seconds: float) -> str:
-    """Seconds in the unit in which they are easy to read."""
-    if math.isnan(seconds):
-        return UNDEFINED
-    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
-        if seconds >= size:
-            value = seconds / size
-            return f"{value:,.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"
-    return "0 s"
 
 
 def words(name: str) -> str:

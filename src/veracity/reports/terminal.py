@@ -16,11 +16,11 @@ from ..core.attributions import Attribution, ranking
 from ..core.inputs import Nouns
 from ..experiments.dryrun_findings import Detection, DryRunFindings
 from ..experiments.dryrun_record import DryRun
+from ..experiments.dryrun_sentences import SIGNS, glance, headline, remarks
 from ..results.conclusions import Conclusions, Recommendation
 from ..results.run import Run
 from ..results.standings import Entry, Standing
 from ..results.verdicts import Verdict, verdicts
-from .dryrun_sentences import SIGNS, glance, headline, remarks
 from .scoreboard import ARROWS, Board, against_chance, board, leading
 from .showing import number, percent, printable, words
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..core.counts import counted
+from ..core.counts import counted, duration
 from ..core.examples import UNLABELLED, written_labels
 from ..core.images import Image
 from ..core.inputs import Nouns, Text
@@ -184,7 +184,9 @@ def _recommended(
             repeat=_next_command(run, more_texts=why is not None and why.more_texts),
         )
     method = _best_overall(state.model, advised, costs)
-    cautions[state.unsteady : state.unsteady] = _noisy(run, state.model, method)
+    noisy = _noisy(run, state.model, method)
+    place = 1 if state.unsteady else 0  # that the model itself is unsteady comes before
+    cautions = [*cautions[:place], *noisy, *cautions[place:]]
     fits = [v for v in advised if method in (v.use, *v.tied)]
     others = [v for v in advised if v not in fits]
     sentence = (
@@ -357,9 +359,9 @@ def _by_answer(run: Run, found: Sequence[Standing], state: Health, method: str) 
 
 
 def _cost_sentence(method: str, cost: Cost, nouns: Nouns) -> str:
-    seconds, questions = cost.seconds / cost.examples, cost.questions_per_text
+    questions = cost.questions_per_text
     answers = f" and {counted(questions, 'question')} to the model" if questions >= 1 else ""
-    return f"{method} costs {_duration(seconds)}{answers} a {nouns.one}."
+    return f"{method} costs {duration(cost.seconds_per_text)}{answers} a {nouns.one}."
 
 
 def _cheaper(found: Sequence[Standing], method: str, model: str, costs: Costs) -> list[str]:
@@ -377,10 +379,10 @@ def _cheaper(found: Sequence[Standing], method: str, model: str, costs: Costs) -
         least = least_share_of_lead(tests, other, method)
         questions = cost.questions_per_text
         if least >= NEARLY and questions * MUCH_CHEAPER <= dear.questions_per_text:
-            nearly.append((questions, other, least, cost.seconds / cost.examples))
+            nearly.append((questions, other, least, cost.seconds_per_text))
     return [
         f"{other} does nearly as well at {counted(questions, 'question')} and "
-        f"{_duration(seconds)} a {tests[0].nouns.one}: in every test by hiding it gains at least "
+        f"{duration(seconds)} a {tests[0].nouns.one}: in every test by hiding it gains at least "
         f"{at_least(least)} of what {method} gains over chance{_apart(tests, other)}."
         for questions, other, least, seconds in sorted(nearly)[:1]
     ]
@@ -392,10 +394,6 @@ def _apart(tests: Sequence[Standing], other: str) -> str:
         not (e.is_best or e.tied_with_best) for s in tests for e in s.entries if e.method == other
     )
     return f", though it is told apart from the best in {behind} of {len(tests)}" if behind else ""
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.1f} s" if seconds >= 1 else f"{1000 * seconds:.3g} ms"
 
 
 def _explain_command(run: Run, model: str, method: str) -> str:

@@ -15,7 +15,7 @@ from ..core.inputs import FloatArray, IntArray, Nouns, Text, input_kind
 from .columns import HIDDEN_HOW
 from .run import Run
 from .separability import SELDOM, length_auc
-from .statistics import mcnemar, percent, share_interval
+from .statistics import LEVEL, mcnemar, percent, share_interval
 
 INSENSITIVE = 0.01
 """Answers that move by less than this on average when everything is hidden hang on nothing, unless
@@ -31,7 +31,6 @@ BY_LENGTH = 0.97
 """From this area under the curve on, how long a text is tells its answer."""
 
 SHUFFLES = 1999
-LEVEL = 0.05
 
 REPEAT_NOISE = 1e-3
 """Answers to one text that differ by more are the model's own noise, no rounding."""

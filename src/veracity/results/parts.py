@@ -89,7 +89,7 @@ def damaged(path: Path, error: Exception) -> RunError:
 
 def complete_part(path: Path, ids: Sequence[str], **belongs: str) -> pa.Table | None:
     """A part that can be read and is about these examples (scores may be about fewer) and this
-    model, explainer or metric; any other is removed, to be made again."""
+    model, explainer or metric; None where there is none."""
     if not path.exists():
         return None
     try:
@@ -100,13 +100,19 @@ def complete_part(path: Path, ids: Sequence[str], **belongs: str) -> pa.Table | 
             return table
     except (RunError, KeyError, ValueError):
         pass
+    return None
+
+
+def discard_part(path: Path) -> None:
+    """Removes a part that is to be made again: until it is, nothing must read the old one."""
+    if not path.exists():
+        return
     try:
         path.unlink()
     except OSError as error:
         raise RunError(
             f"{path} is no part of a run and cannot be removed ({error.strerror}). Move it away"
         ) from None
-    return None
 
 
 def number_lists(rows: Sequence[FloatArray]) -> pa.Array:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.examples import Example
 from .run import Run
-from .statistics import percent, share_interval
+from .statistics import LEVEL, percent, share_interval
 
 METRIC = "rule_consistency"
 EFFECT = "clause_effect"
@@ -22,8 +22,6 @@ CATEGORIES = {
     "that ought to decide",
 }
 """Kinds of sentences to show (definitions 4.6)."""
-
-LEVEL = 0.05
 
 
 @dataclass(frozen=True)

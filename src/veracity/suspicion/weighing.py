@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..auditing.explaining import attributions
-from ..core.classifiers import Classifier, LinearFirstLayer
+from ..core.classifiers import Classifier, LinearFirstLayer, Traits
 from ..core.errors import BudgetSpent
 from ..core.examples import Dataset
 from ..core.explainers import Explainer
@@ -58,7 +58,7 @@ def word_scores(
     starts = np.cumsum(lengths) - lengths
     scores = np.zeros((len(labels), int(lengths.sum())))
     batches = list(by_length(lengths.tolist()))
-    if getattr(model, "budget", None) is not None:  # what is done when it is spent is kept
+    if Traits(model).budget is not None:  # what is done when it is spent is kept
         batches = [batch[i : i + 5] for batch in batches for i in range(0, len(batch), 5)]
     # a logit means something only beside those of the other labels
     relative = getattr(explainer, "output", "") == "logit"

@@ -10,7 +10,7 @@ from ...experiments.experiment import StepResult
 from ...results.claims import Claim, Comparison
 from ...results.declarations import Declarations, beside
 from ...results.findings import Cell, Figure, Points, Table, Value
-from ...results.statistics import wilson
+from ...results.statistics import LEVEL, wilson
 from ._idc_judging import (
     ATTENTION,
     BEST,
@@ -309,7 +309,7 @@ class IdcReader:
                         methods=methods,
                         equal=EQUAL,
                         telling=TELLING,
-                        apart=sum(c.p < 0.05 for c in known),
+                        apart=sum(c.p < LEVEL for c in known),
                         looks=len(known),
                         half=ABOUT_HALF,
                     )

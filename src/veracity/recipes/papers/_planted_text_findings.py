@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from ...core.changes import DECOY, PLANTED
+from ...data.vectors import GLOVE
 from ...experiments.experiment import StepResult
 from ...results.claims import Claim, Comparison
 from ...results.declarations import Declarations
 from ...results.findings import Cell, Figure, Findings, Points, ShownText, Table, Value, Word
 from ...results.statistics import percentiles, wilson
 from ..recipe import Recipe, Setup
-from ._planted_text_models import DATASET_NAMES, GLOVE, KINDS, PlantedModel, length
+from ._planted_text_models import DATASET_NAMES, KINDS, PlantedModel, length
 
 VECTORS = {"corpus": "vectors learnt from the reviews", "glove": "GloVe vectors"}
 """The first are like the paper's, which were learnt from reviews of beer too (definitions D.1)."""

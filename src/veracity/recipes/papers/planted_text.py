@@ -23,6 +23,7 @@ from ...core.metrics import Case
 from ...data.loading import load_data
 from ...data.readers import read_table
 from ...data.splits import Splits, normalised, sampled
+from ...data.vectors import GLOVE
 from ...data.words import read_text
 from ...engine.executors import Executor, report_progress
 from ...engine.inference import probabilities
@@ -36,7 +37,7 @@ from ...results.findings import Findings
 from ...results.guarantees import Reliance, reliance
 from ..recipe import Recipe, RecipeExperiment, Setup, check_among
 from ._planted_text_findings import PlantedTextReader
-from ._planted_text_models import DATASET_NAMES, GLOVE, KINDS, PlantedModel
+from ._planted_text_models import DATASET_NAMES, KINDS, PlantedModel
 
 DATASETS = {"article": Swap(), "cn": Swap(part="first"), "nc": Swap(part="second")}
 assert DATASETS.keys() == DATASET_NAMES.keys()

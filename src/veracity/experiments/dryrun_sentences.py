@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..core.inputs import Nouns
-from ..experiments.dryrun_findings import CueResult, DryRunFindings, MethodProfile
-from ..experiments.dryrun_record import DryRun, Key, Trial
 from ..results.statistics import defined_mean, percent
 from ..results.verdicts import listed
+from .dryrun_findings import CueResult, DryRunFindings, MethodProfile
+from .dryrun_record import DryRun, Key, Trial
 
 MOST_NAMED = 3
 SIGNS = {"exposes": "✓", "unclear": "?", "hides": "✗"}
