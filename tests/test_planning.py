@@ -145,10 +145,13 @@ def test_what_a_budget_holds(texts: Dataset) -> None:
 
 def test_too_small_a_budget_says_what_is_needed(texts: Dataset) -> None:
     with pytest.raises(
-        BudgetSpent, match=rf"{LEAST_TEXTS} texts need up to [\d,]+, all 120"
+        BudgetSpent,
+        match=rf"{LEAST_TEXTS} texts need up to [\d,]+ with \d+ a text for methods that sample, "
+        "and all 120 as asked",
     ) as told:
         chosen(1_000, texts)
-    needed = int(str(told.value).split("need up to ")[1].split(", all")[0].replace(",", ""))
+    assert "give methods fewer --questions" in str(told.value)
+    needed = int(str(told.value).split("need up to ")[1].split(" ")[0].replace(",", ""))
     assert len(chosen(needed, texts).data) == LEAST_TEXTS
 
 

@@ -204,11 +204,13 @@ def plan_within_budget(
         many = data.nouns.many
         few = data.select([i for group in _in_proportion(data, seed) for i in group][:least])
         needed = plan_questions(few, methods, tests, second_draw=False, seed=seed).total
+        each = f" with {questions} a {data.nouns.one} for methods that sample" if questions else ""
+        fewer = ", give methods fewer --questions" if questions else ""
         raise BudgetSpent(
-            f"a budget of {budget:,} questions holds {len(some)} {many}, too few to say anything; "
-            f"{least} {many} need up to {needed:,}, all {len(data):,} {whole.total:,}. Raise "
-            f"--budget, or name fewer --methods and --metrics; {many} of fewer "
-            f"{data.nouns.units} need fewer, too"
+            f"a budget of {budget:,} questions holds {len(some)} {many}, too few to say anything: "
+            f"{least} {many} need up to {needed:,}{each}, and all {len(data):,} as asked "
+            f"{whole.total:,}. Raise --budget{fewer}, or name fewer --methods and --metrics; "
+            f"{many} of fewer {data.nouns.units} need fewer, too"
         )
     gone = [m.spec for m in metrics if m not in tests]
     dropped = (*(["the second draw"] if whole.second_draw else []), *gone)
