@@ -225,6 +225,18 @@ def test_thirty_texts_do_not_turn_two_labels_round() -> None:
         assert bool(other_order(gold, said, 2, highest=0.48)[0]) is accused
 
 
+def test_a_model_a_little_worse_than_chance_is_not_taken_for_turned_round() -> None:
+    """Right on 0.44 of many texts by going along with something else: the other order is no better
+    than a guess, and whoever followed it audited a wrong model."""
+    n = 4000
+    gold = np.arange(n) % 2
+    said = np.where(np.arange(n) % 100 < 44, gold, 1 - gold)
+    assert other_order(gold, said, 2, highest=0.46) == ([], None)
+    # of 97 in 100 texts of one label, turned round
+    rare = (np.arange(n) % 100 < 3).astype(int)
+    assert other_order(rare, 1 - rare, 2, highest=0.01)[0] == [1, 0]
+
+
 def made_data(n: int, *, flip: bool = False) -> Dataset:
     rng = np.random.default_rng(1)
     examples = []
@@ -465,6 +477,25 @@ def test_a_command_that_goes_on_can_be_copied(typed: str, again: str, tmp_path: 
     )
     advice = flipped.conclusions.models[0].recommendation
     assert advice.repeat == f"{again} --labels pos,neg --out {tmp_path / 'run'}-again"
+
+
+def test_of_an_untrained_model_no_more_texts_are_asked_first(tmp_path: Path) -> None:
+    """What is answered alike to a few texts by rounding errors was then to be asked of all."""
+    constant = Bag({})
+    constant.probabilities = lambda inputs: np.array(  # type: ignore[method-assign]
+        [[0.4 + 1e-5 * ("good" in t.words), 0.6 - 1e-5 * ("good" in t.words)] for t in inputs]
+    )
+    found = audit(
+        constant,
+        made_data(20),
+        "occlusion, random_scores",
+        "erasure",
+        out=tmp_path / "run",
+        command="veracity audit m d.csv --limit 20 --out r",
+    )
+    advice = found.conclusions.models[0].recommendation
+    assert "Check that it is trained" in advice.sentence
+    assert "--limit 20" in advice.repeat
 
 
 # ---- verdicts that their own evidence must bear -------------------------------------------------

@@ -165,7 +165,7 @@ def _recommended(
 ) -> Recommendation:
     if state.fault:
         sentence = f"No method is recommended for {state.model}: {state.fault}."
-        again = _next_command(run, labels=state.label_order, more_texts=state.one_sided)
+        again = _next_command(run, labels=state.label_order, more_texts=state.wants_texts)
         return Recommendation(model=state.model, method=None, sentence=sentence, repeat=again)
     # what voids most comes first: noise, then what is wrong with all answers, with the choice of a
     # method, with some answers

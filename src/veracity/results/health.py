@@ -24,6 +24,9 @@ they are right surely oftener than chance: some models are never far from even."
 ROUNDING = 1e-6
 """Below this they are the last digits of a sum."""
 
+FAR_BETTER = 0.1
+"""And so far must it surely go from chance to being always right."""
+
 ORDER_LEVEL = 0.005
 """So unlikely by chance must it be that labels fit better in another order."""
 
@@ -150,6 +153,15 @@ class Health:
         return self.is_insensitive or self._at_chance or (self.can_beat_chance and self._unproven)
 
     @property
+    def wants_texts(self) -> bool:
+        """Whether other texts are the first thing to try: of an untrained model they are not."""
+        return self.one_sided and not self._seems_untrained
+
+    @property
+    def _seems_untrained(self) -> bool:
+        return self.moved is not None and self.moved < UNTRAINED
+
+    @property
     def _at_chance(self) -> bool:
         if self.accuracy is None or self.chance_accuracy is None or not self.can_beat_chance:
             return False
@@ -244,10 +256,10 @@ class Health:
                 "Python) and give the command again"
             )
         trained = f"that it is trained and that it gets the {self.nouns.many} as it was trained on"
-        if self.one_sided and self.moved is not None and self.moved < UNTRAINED:
+        if self.one_sided and self._seems_untrained:
             return (
                 f"{self.diagnosis}, and hiding every {self.nouns.unit} moves its answers by "
-                f"{_small(self.moved)} on average. Check {trained} them; if it is, bring "
+                f"{_small(self.moved or 0.0)} on average. Check {trained} them; if it is, bring "
                 f"{self.nouns.many} that it answers otherwise"
             )
         if self.one_sided:
@@ -487,7 +499,13 @@ def other_order(
     )
     low, _ = share_interval(right)
     best = fitted(places)
-    if low <= max(highest, 1 / n_labels) or np.array_equal(best, np.arange(n_labels)):
+    by_chance = (
+        float(np.bincount(best[said], minlength=n_labels) @ np.bincount(gold, minlength=n_labels))
+        / len(gold) ** 2
+    )
+    if low <= max(highest, by_chance + FAR_BETTER * (1 - by_chance)) or np.array_equal(
+        best, np.arange(n_labels)
+    ):
         return [], None
     given = said[np.concatenate(halves[::-1])] == gold[np.concatenate(halves[::-1])]
     if mcnemar(int((given > right).sum()), int((given < right).sum())) > ORDER_LEVEL:
