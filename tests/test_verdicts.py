@@ -541,6 +541,20 @@ def test_of_too_few_texts_no_difference_is_called_detectable() -> None:
     assert "to tell methods apart in 15 comparisons takes 10 texts" in said.sentence
 
 
+def test_no_more_is_called_detectable_than_there_can_be() -> None:
+    """A share of texts was said to need a difference of 2.56."""
+    rng = np.random.default_rng(0)
+    values = (rng.random((12, 4)) < (0.6, 0.55, 0.5, 0.45)).astype(float)
+    names = [str(i) for i in range(12)]
+    one = replace(column_of(names, values, names), methods=list("abcd"))
+    free, share = (replace(one, quantity=Quantity("", "higher", share=s)) for s in (False, True))
+    (unbounded, found) = (columns_compared([column], ())[0] for column in (free, share))
+    assert unbounded.detectable is not None and unbounded.detectable > found.entries[0].mean
+    assert found.detectable is None and found.differing is None
+    (said,) = verdicts([replace(found, headline=True, purpose="show words")])
+    assert "(any difference may be missed)" in said.sentence
+
+
 def column_of(examples: list[str], values: FloatArray, families: list[str]) -> Column:
     return Column(
         model="",

@@ -78,7 +78,7 @@ class Standing:
     """How many with chance; a family of their own."""
     detectable: float | None = None
     """The difference from the best that another method would have shown in at least four of five
-    audits; None where the texts are too few for any, or too few differ to say."""
+    audits; None where the texts are too few for any that is possible, or too few differ to say."""
     differing: int | None = None
     """On how many texts the best and another method score differently, where these are too few to
     say what is detectable; else None."""
@@ -418,8 +418,8 @@ def _detectable(
 ) -> tuple[float | None, int | None]:
     """How far behind the best any of the others would have to be to be told apart from it in four
     of five such audits; and, where too few texts differ to say so, on how many they do. The first
-    is None then, and where the texts are too few for any difference. Methods with equal scores on
-    all texts count as 0."""
+    is None then, and where the texts are too few for any difference that is possible. Methods with
+    equal scores on all texts count as 0."""
     each: list[float | None] = []
     sparse: list[int] = []
     direction = -1.0 if column.quantity.better == "lower" else 1.0
@@ -435,4 +435,12 @@ def _detectable(
         each.append(found and found * len(sums) / len(families))
     if sparse or not each or None in each:
         return None, min(sparse) if sparse and None not in each else None
-    return max(d for d in each if d is not None), None
+    most = max(d for d in each if d is not None)
+    return (None, None) if most > _room(column, best) else (most, None)
+
+
+def _room(column: Column, best: int) -> float:
+    """How far behind the best any method could be at all."""
+    least, most = (0.0, 1.0) if column.quantity.share else column.quantity.bounds or (None, None)
+    worst = most if column.quantity.better == "lower" else least
+    return math.inf if worst is None else abs(float(np.nanmean(column.values[:, best])) - worst)

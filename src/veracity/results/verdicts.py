@@ -338,13 +338,17 @@ def ahead_at_home(tests: Sequence[Standing], use: str, homes: set[str]) -> list[
 def _undetected(tests: Sequence[Standing]) -> str:
     """What else could have been told apart: nothing, of too few texts, and nobody knows, where
     methods score the same on nearly all."""
-    few = [s for s in tests if s.detectable is None and s.differing is None and s.comparisons]
+    blind = [s for s in tests if s.detectable is None and s.differing is None and s.comparisons]
+    few = [s for s in blind if s.best is None or s.best.n < texts_needed(s.comparisons)]
     if few:
         k = max(s.comparisons for s in few)
         many = few[0].nouns.many
         return f" (to tell methods apart in {k} comparisons takes {texts_needed(k)} {many})"
     apart = [s.detectable for s in tests if s.detectable]
     said = [f"differences below {max(apart):.2g} may be missed"] if apart else []
+    if blind:
+        where = f"{listed([condition(s) for s in blind])} " if apart else ""
+        said.append(f"{where}any difference may be missed")
     sparse = {condition(s): s.differing for s in tests if s.differing is not None}
     if sparse:
         where = f"{listed(list(sparse))} " if apart else ""
