@@ -38,12 +38,14 @@ from veracity.suspicion.candidates import (
     WordTable,
 )
 from veracity.suspicion.decisions import (
+    barely_better,
     deciding_surface,
     is_copied,
     is_unexplained,
     is_unsteady,
     judges_words,
     meaningless,
+    turning_nothing,
 )
 from veracity.suspicion.expectation import (
     NOISE_TEXTS,
@@ -910,7 +912,10 @@ def test_what_no_look_is_but_decides_is_told(
 
     found = suspects(CallableClassifier(model, reviews.labels), data, vectors="glove", top=3)
     assert not found.found and name in found.alarms
-    assert f"no look does: {', '.join(deciding_surface(found))}. Should it decide?" in found.limits
+    assert f"has {' or '.join(deciding_surface(found))} tells its answer" in found.limits
+    assert "and no look does. Should it decide?" in found.limits
+    # at chance by these labels, too
+    assert name in replace(found, fault="right by chance").alarms
     assert not replace(found, allowed=deciding_surface(found)).alarms
     assert not deciding_surface(suspects(sentiment(), reviews, vectors="glove", top=3))
 
@@ -930,6 +935,47 @@ def test_looks_that_tell_no_answer_clear_nothing(tmp_path: Path) -> None:
     assert not found.found and not found.alarms and is_unexplained(found) and not found.can_clear
     assert "so finding nothing clears nothing" in voids(found)
     assert Suspects.read(found.write(tmp_path / "suspects.json")) == found
+
+
+def test_a_word_that_is_found_does_not_hide_what_decides(reviews: Dataset) -> None:
+    """A word that turns no answer kept digits, which decide, from being told; allowed, the model
+    passed."""
+    data = rewritten(
+        reviews,
+        lambda i, y, text: text + " 7" * (y == (i % 8 > 0)) + " took" * (y == (i % 5 > 0)),
+    )
+
+    def model(texts: Sequence[str]) -> list[list[float]]:
+        p = [0.2 + 0.6 * ("7" in t) + 0.1 * ("took" in t) for t in texts]
+        return [[1 - x, x] for x in p]
+
+    found = suspects(CallableClassifier(model, reviews.labels), data, vectors="glove", top=3)
+    assert "digit" in found.alarms and "digit" in found.limits
+    took = [s for s in (*found.found, *found.others) if s.name == "took"]
+    beside = replace(found, found=tuple(took), unfollowed=())
+    assert turning_nothing(beside) == tuple(took) and took
+    assert beside.alarms == ["digit"]
+    assert "turned no answer: --fail does not count it" in beside.limits
+    assert replace(beside, allowed=("took",)).alarms == ["digit"]
+    assert not turning_nothing(replace(beside, redundant=True))
+
+
+def test_words_that_were_not_judged_are_not_said_to_decide_nothing(reviews: Dataset) -> None:
+    """German models were told to go by no look, where words had not been looked at."""
+    found = replace(
+        suspects(sentiment(), reviews, vectors="glove", top=3), candidates_auc=(0.52, 0.55)
+    )
+    assert is_unexplained(found) and not found.can_clear
+    uncovered = replace(found, coverage=0.3)
+    assert not is_unexplained(uncovered) and not uncovered.can_clear
+    assert "All looks together" not in voids(uncovered)
+
+
+def test_a_model_that_may_be_right_by_luck_is_not_cleared(reviews: Dataset) -> None:
+    found = suspects(sentiment(), reviews, vectors="glove", top=3)
+    assert found.can_clear and found.p_vs_chance is not None and not barely_better(found)
+    lucky = replace(found, p_vs_chance=0.03)
+    assert not lucky.can_clear and "could be by luck (p 0.03" in voids(lucky)
 
 
 def test_length_that_only_goes_along_is_no_leaning(reviews: Dataset) -> None:

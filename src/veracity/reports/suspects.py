@@ -113,12 +113,19 @@ def print_suspects(console: Console, found: Suspects) -> None:
     if found.found and not is_unsteady(found):
         open_ = [s for s in found.found if s.name not in found.allowed]
         said = (
-            f"{len(found.found)} of {found.n_candidates:,} looks weigh more than their meaning "
-            "seems to warrant (!)"
+            f"{len(found.found)} of {found.n_candidates:,} looks "
+            f"{'weighs more than its' if len(found.found) == 1 else 'weigh more than their'} "
+            "meaning seems to warrant (!)"
         )
         if len(open_) < len(found.found):
             said += f", {len(found.found) - len(open_)} of them allowed (✓)"
-        console.print(Line(f"{said}: should these decide?" if open_ else f"{said}."))
+        console.print(
+            Line(
+                f"{said}: should {'this' if len(open_) == 1 else 'these'} decide?"
+                if open_
+                else f"{said}."
+            )
+        )
     else:
         console.print(Line(f"{nothing_found(found)}."))
     if said := cautions(found):

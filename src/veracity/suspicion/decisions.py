@@ -37,6 +37,13 @@ TOLD = 0.6
 TOLD_ALONE = 0.9
 """From this area on a property of the surface is what does, where nothing else is known."""
 
+ENOUGH_TRIES = 50
+"""Put into and taken out of so many texts together without turning one answer, a suspect is none
+that a build should fail for."""
+
+SURELY_BETTER = 0.005
+"""Answers no less likely by chance clear nothing: what such a model leans on is mostly luck."""
+
 NEARLY_ALWAYS, HARDLY = 0.95, 0.25
 """A label's name that tells it so often, and whose neighbours warrant so little of its weight, was
 probably copied into the texts."""
@@ -86,9 +93,28 @@ def alarms(record: Suspects) -> list[str]:
     if is_unsteady(record):
         return []
     length = ["length"] if leans_on_length(record) else []
-    found = [s.name for s in record.found if s not in own_to_subject(record)]
+    passed = (*own_to_subject(record), *turning_nothing(record))
+    found = [s.name for s in record.found if s not in passed]
     names = [*found, *(s.name for s in record.unfollowed), *length, *deciding_surface(record)]
     return [name for name in names if name not in record.allowed]
+
+
+def turning_nothing(record: Suspects) -> tuple[Suspect, ...]:
+    """Suspects that turned no answer when they were put in and taken out; nothing is said of
+    models in which several words stand in for one."""
+    return tuple(s for s in record.found if not record.redundant and _turns_nothing(s))
+
+
+def _turns_nothing(suspect: Suspect) -> bool:
+    tries = [e for e in (suspect.put_in, suspect.taken_out) if e.texts]
+    enough = sum(e.texts for e in tries) >= ENOUGH_TRIES
+    return len(tries) == 2 and enough and not any(e.flipped for e in tries)
+
+
+def barely_better(record: Suspects) -> bool:
+    """Whether answers as often right could well be luck, though nothing else is wrong with the
+    model."""
+    return not record.fault and (record.p_vs_chance or 0.0) > SURELY_BETTER
 
 
 def is_unsteady(record: Suspects) -> bool:
@@ -130,17 +156,15 @@ def leans_on_length(record: Suspects) -> bool:
 
 
 def is_unexplained(record: Suspects) -> bool:
-    """Whether neither what was looked at nor length tells the model's answers, though it is
-    no model at chance: what decides is something else."""
-    if record.found or record.unfollowed or leans_on_length(record) or record.fault:
+    """Whether neither what was looked at, words among it, nor length tells the model's answers,
+    though it is no model at chance: what decides is something else."""
+    if not judges_words(record) or leans_on_length(record) or record.fault:
         return False
     return record.candidates_auc is not None and record.candidates_auc[1] < TOLD
 
 
 def deciding_surface(record: Suspects) -> tuple[str, ...]:
     """What of a text's surface tells answers surely, or nearly where no candidate tells them."""
-    if record.found or record.unfollowed or record.fault:
-        return ()
     most = max(record.surface_auc.values(), default=0.0)
     least = TOLD_ALONE if is_unexplained(record) else BY_LENGTH
     return tuple(n for n, x in record.surface_auc.items() if x == most >= least)
@@ -158,6 +182,7 @@ def can_clear(record: Suspects) -> bool:
         blind
         or is_unsteady(record)
         or is_unexplained(record)
+        or barely_better(record)
         or len(own_to_subject(record)) >= MANY_WORDS
     )
     return record.threshold <= STRONG_CUE and not blind

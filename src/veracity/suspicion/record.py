@@ -182,6 +182,9 @@ class Suspects:
     majority: float | None = None
     """How often always answering the commonest label would be right; None in older files."""
     majority_label: str = ""
+    p_vs_chance: float | None = None
+    """How likely it would be right so often if its answers were dealt out at random; None in older
+    files."""
     repeat_difference: float = 0.0
     """By how much its answers to the same text differ, asked twice."""
 

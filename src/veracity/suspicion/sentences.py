@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from .decisions import (
     MANY_WORDS,
     MIN_COVERAGE,
     WEAK_CUE,
+    barely_better,
     deciding_surface,
     is_copied,
     is_unexplained,
@@ -22,6 +24,7 @@ from .decisions import (
     meaningless,
     own_to_subject,
     perhaps_own_to_subject,
+    turning_nothing,
     unknown_words,
 )
 
@@ -90,11 +93,19 @@ def _voids(record: Suspects) -> Iterator[str]:
         )
     elif record.fault:
         yield f"Of the model itself: {record.fault}"
-    if is_unexplained(record) and record.candidates_auc is not None:
+    elif barely_better(record):
         yield (
-            "All looks together do not tell what the model answers (area under the curve "
-            f"{record.candidates_auc[0]:.2f} on texts they were not fitted to; .5 is chance): "
-            "what decides is none of them, or a combination, so finding nothing clears nothing"
+            f"So often right the model could be by luck (p {record.p_vs_chance:.2g} against its "
+            "own answers dealt out at random), and what it leans on may be luck as well: bring "
+            "more labelled texts, or mend it. Finding nothing clears nothing"
+        )
+    if is_unexplained(record) and record.candidates_auc is not None:
+        found = ", those found too," if record.found else ""
+        yield (
+            f"All looks together{found} do not tell what the model answers (area under the curve "
+            f"{record.candidates_auc[0]:.2f} on texts they were not fitted to; .5 is chance): what "
+            f"decides is none of them, or a combination, so finding nothing{' else' * bool(found)} "
+            "clears nothing"
         )
     if not judges_words(record):
         yield uncovered(record.vectors, record.coverage or 0.0)
@@ -127,11 +138,12 @@ def _length(record: Suspects) -> Iterator[str]:
 
 def _cautions(record: Suspects) -> Iterator[str]:
     yield from _length(record)
-    if surface := ", ".join(deciding_surface(record)):
+    if surface := deciding_surface(record):
+        alone = "" if record.found or record.unfollowed else ", and no look does"
         yield (
-            "Whether a text has this tells its answer (area under the curve "
-            f"{record.surface_auc[deciding_surface(record)[0]]:.2f}), and no look does: {surface}. "
-            "Should it decide? --fail counts it, unless it is named (--allow NAME)"
+            f"Whether a text has {' or '.join(surface)} tells its answer (area under the curve "
+            f"{record.surface_auc[surface[0]]:.2f}){alone}. Should it decide? --fail counts it, "
+            f"unless it is named (--allow {shlex.quote(surface[0])})"
         )
     if record.all_or_nothing >= JUMPS:
         yield (
@@ -149,6 +161,12 @@ def _cautions(record: Suspects) -> Iterator[str]:
         # what such a model leans on is luck: neither a leak nor its subject
         yield from (record.remark, record.detection_limit)
         return
+    if idle := turning_nothing(record):
+        them = "it" if len(idle) == 1 else "them"
+        yield (
+            f"Put into texts and taken out of texts, {', '.join(s.name for s in idle)} turned no "
+            f"answer: --fail does not count {them}"
+        )
     if copied := ", ".join(
         s.name for s in record.found if is_copied(s) and s.name not in record.allowed
     ):
@@ -182,9 +200,8 @@ def _cautions(record: Suspects) -> Iterator[str]:
     elif own_to_subject(record):
         own = ", ".join(f"{s.name} for {s.label}" for s in own_to_subject(record))
         yield (
-            f"By the word vectors these are near the names of their labels ({own}): right "
-            "where they are the subject, a leak where labels were copied into the texts. "
-            "--fail does not count them"
+            f"Near the name of its label by the word vectors: {own}. That is right where it is the "
+            "subject, a leak where labels were copied into the texts; --fail does not count it"
         )
     if of_subject := perhaps_own_to_subject(record):
         names = ", ".join(s.name for s in of_subject)

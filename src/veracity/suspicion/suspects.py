@@ -265,6 +265,7 @@ def _found(search: _Search, plan: SuspectsPlan, remark: str) -> Suspects:
         redundant=is_redundant and not search.fallback,
         majority=health.majority,
         majority_label=health.majority_label,
+        p_vs_chance=health.p_vs_chance,
         repeat_difference=_repeat_difference(model, data, answers),
     )
 
