@@ -244,7 +244,7 @@ def audit_answer(
             "pages": [str(page) for page in pages],
             "health": [c.health.to_dict() for c in models],
             "recommendations": [asdict(c.recommendation) for c in models],
-            "verdicts": [asdict(v) for v in result.verdicts],
+            "verdicts": [_with(v, "sentence") for v in result.verdicts],
             "standings": [asdict(s) for s in result.standings],
             "noise": [_with(n, "share", "standard_error", "reach") for n in noise(run)],
             "own_errors": [asdict(e) for e in own_errors(run)],

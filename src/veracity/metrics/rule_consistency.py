@@ -144,8 +144,10 @@ class RuleConsistency(TruthMetric):
             return "wrong"
         if not dominant > other:
             return "wrong_side"
-        significant = p < self.level or (p == self.level and not self.strict)
-        return "consistent" if significant else "not_significant"
+        return "consistent" if self.is_significant(p) else "not_significant"
+
+    def is_significant(self, p: float) -> bool:
+        return p < self.level or (p == self.level and not self.strict)
 
     def summary(self, rows: Sequence[Row]) -> Row:
         """Shares of structures, not of sentences, and how many there are."""

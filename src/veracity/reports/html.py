@@ -239,11 +239,8 @@ class _Page:
 
 
 def _reason(verdict: Verdict) -> str:
-    """A verdict without the purpose and the method, which stand above it."""
-    rest = verdict.sentence.removeprefix(f"To {verdict.purpose}, ")
-    if verdict.use:
-        rest = rest.partition(": ")[2]
-    return rest[:1].upper() + rest[1:]
+    """Why, as a sentence of its own below the purpose and the method."""
+    return verdict.reason[:1].upper() + verdict.reason[1:]
 
 
 def _sure(verdict: Verdict) -> str:

@@ -14,7 +14,6 @@ from ..core.examples import Example
 from ..results.health import Health, health
 from ..results.rules import (
     CATEGORIES,
-    OUTCOMES,
     RuleOutcomes,
     Share,
     effects,
@@ -60,7 +59,7 @@ def print_outcomes(console: Console, run: Run, elsewhere: Mapping[str, Health]) 
             table.add_column(name, justify="left" if name in ("model", "method") else "right")
         found = outcomes(run, metric)
         for one in found:
-            shares = (_told(one.shares[name]) for name in OUTCOMES)
+            shares = (_told(one.shares[name]) for name in NAMES)
             table.add_row(printable(one.model), one.method, f"{one.structures:,}", *shares)
         console.print(f"{metric}: how right answers are owed", markup=False)
         console.print(table)

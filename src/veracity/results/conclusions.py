@@ -110,7 +110,7 @@ def _model_verdicts(
     """The verdicts, without a method whose marked words change the answers no oftener than others
     do: it may order words best, and what it would show does not decide."""
     return [
-        replace(v, use=None, tied=(), leads=False, disagree=False, sentence=why)
+        replace(v, use=None, tied=(), leads=False, disagree=False, reason=why)
         if (why := _no_effect(run, found, v))
         else v
         for v in verdicts(found, state, costs, preferred=preferred)
@@ -143,8 +143,8 @@ def _no_effect(run: Run, found: Sequence[Standing], verdict: Verdict) -> str:
         ]
     )
     return (
-        f"To {verdict.purpose}, no method is recommended: hiding the {first} {nouns.units} that "
-        f"{verdict.use}, the best, scores highest changes {changes}. So few {nouns.units} do not "
+        f"no method is recommended: hiding the {first} {nouns.units} that {verdict.use}, the best, "
+        f"scores highest changes {changes}. So few {nouns.units} do not "
         f"decide here: do not show them as what the decision hangs on."
     )
 

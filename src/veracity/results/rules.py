@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..core.examples import Example
+from ..metrics.rule_consistency import OUTCOMES, RuleConsistency
 from .run import Run
-from .statistics import LEVEL, percent, share_interval
+from .statistics import percent, share_interval
 
-METRIC = "rule_consistency"
+METRIC = RuleConsistency.plugin_name()
 EFFECT = "clause_effect"
-OUTCOMES = ("consistent", "not_significant", "wrong_side", "wrong")
 
 CATEGORIES = {
     "rule_based": "right, and significantly owed to the clause that ought to decide",
@@ -104,20 +104,20 @@ def _share(values: np.ndarray, groups: list[str]) -> Share:
     return Share(float(values.mean()), low, high)
 
 
-def in_category(row: dict[str, float], category: str) -> bool:
-    """Whether a sentence with one structure is of a kind."""
+def in_category(row: Mapping[str, float], category: str, test: RuleConsistency) -> bool:
+    """Whether a sentence with one structure is of a kind, by the test that it was put to."""
     if row.get("structures") != 1.0:
         return False
     match category:
         case "rule_based":
             return row["consistent"] == 1
         case "wrong_conjunct":
-            return row["wrong_side"] == 1 and row["other"] > row["dominant"] and row["p"] <= LEVEL
-    return (
-        row["wrong_side"] == 1
-        and row["other"] > row["dominant"]
-        and row["dominant_most"] > row["other_most"]
-    )
+            return _by_the_other(row) and test.is_significant(row["p"])
+    return _by_the_other(row) and row["dominant_most"] > row["other_most"]
+
+
+def _by_the_other(row: Mapping[str, float]) -> bool:
+    return row["wrong_side"] == 1 and row["other"] > row["dominant"]
 
 
 def sentences(
@@ -125,10 +125,11 @@ def sentences(
 ) -> Iterator[Example]:
     """For each label one sentence of a kind, drawn by the seed, where there is one."""
     rows = run.rows(model, method, metric)
+    test = RuleConsistency(**run.config.metrics[metric].settings)
     rng = np.random.default_rng(seed)
     by_label: dict[int, list[Example]] = {}
     for e in run.examples():
-        if e.id in rows and in_category(rows[e.id], category):
+        if e.id in rows and in_category(rows[e.id], category, test):
             by_label.setdefault(e.label, []).append(e)
     for label in sorted(by_label):
         own = by_label[label]

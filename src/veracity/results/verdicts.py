@@ -29,8 +29,11 @@ class Verdict:
     purpose: str
     metrics: tuple[str, ...]
     name: str
-    sentence: str
+    reason: str
+    """Why, in sentences."""
     use: str | None = None
+    at_cost: str = ""
+    """The method to use with what it asks."""
     tied: tuple[str, ...] = ()
     """Methods that no test of this purpose tells apart from the best."""
     disagree: bool = False
@@ -42,6 +45,11 @@ class Verdict:
     quality: str = "faithfulness"
     more_texts: bool = False
     """Whether more texts could tell what these do not."""
+
+    @property
+    def sentence(self) -> str:
+        """For what, which method, and why."""
+        return f"To {self.purpose}, {f'use {self.at_cost}: ' if self.use else ''}{self.reason}"
 
 
 Costs = Mapping[tuple[str, str], Cost]
@@ -71,13 +79,12 @@ def _verdict(
 
     def none(why: str, *, more_texts: bool = False) -> Verdict:
         metrics = tuple(s.metric for s in tests)
-        sentence = f"To {first.purpose}, {why}"
         return Verdict(
             model=first.model,
             purpose=first.purpose,
             metrics=metrics,
             name=first.name,
-            sentence=sentence,
+            reason=why,
             more_texts=more_texts,
         )
 
@@ -108,8 +115,7 @@ def _verdict(
     )
     tied = tuple(m for m in _in_order(telling, common) if m != use)
     disagree = not common and len(telling) > 1
-    sentence = f"To {first.purpose}, use {with_questions(use, first.model, costs, nouns)}: "
-    sentence += "; ".join(_figure(s, use) for s in scored) + "."
+    figures = "; ".join(_figure(s, use) for s in scored) + "."
     rivals = set().union(*(_near(s) for s in telling)) - {use}
     leads = not rivals and all(sum(not e.is_chance for e in s.entries) > 1 for s in telling)
     verdict = Verdict(
@@ -117,15 +123,16 @@ def _verdict(
         purpose=first.purpose,
         metrics=tuple(s.metric for s in tests),
         name=first.name,
-        sentence=sentence,
+        reason=figures,
         use=use,
+        at_cost=with_questions(use, first.model, costs, nouns),
         tied=tied,
         disagree=disagree,
         leads=leads,
         close=_close(telling, use) if leads else "",
         quality=first.quality,
     )
-    return replace(verdict, sentence=sentence + _how_sure(scored, verdict, rivals))
+    return replace(verdict, reason=figures + _how_sure(scored, verdict, rivals))
 
 
 def _distinct(tests: Sequence[Standing]) -> list[Standing]:
