@@ -247,6 +247,10 @@ SELECT explainer, name, avg(value) FROM 'run/scores/**/*.parquet' GROUP BY ALL;
 
 {files}
 
+Records (`run.json`, and those of models, dry runs, suspects, recipes and truths) hold a checksum,
+`veracity_sha256`, so that one that was damaged, or changed by mistake, is refused; take it out of a record that
+you change on purpose. Records of earlier versions have none.
+
 In Python: `run = veracity.results.run.Run.open(folder)`, then `run.scores()`, `run.examples()` and
 what else it offers; `veracity compare` and `veracity report` on the command line.
 

@@ -28,6 +28,7 @@ import pytest
 import veracity
 from commands import run_command
 from conftest import WordWeights, words
+from edited import edited
 from veracity.auditing.audit import Audit, audit
 from veracity.auditing.labels import fit_labels
 from veracity.auditing.request import KNOWN_ANSWERS
@@ -477,11 +478,9 @@ def test_a_method_is_done_anew_and_nothing_else(
 def rewritten(folder: Path, *keys: str, value: str) -> None:
     """A run as another version of something would have left it."""
     path = folder / "run.json"
-    content = json.loads(path.read_text("utf-8"))
     *outer, last = keys
-    place = functools.reduce(operator.getitem, outer, content)
-    place[last] = value
-    path.write_text(json.dumps(content), "utf-8")
+    with edited(path) as content:
+        functools.reduce(operator.getitem, outer, content)[last] = value
 
 
 class Theirs(Occlusion):

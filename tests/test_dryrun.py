@@ -20,6 +20,7 @@ import pytest
 from rich.console import Console
 
 from commands import run_command
+from edited import edited
 from made_run import ATTACK
 from veracity.auditing.selection import select_explainers
 from veracity.core.errors import DataError, ModelError, PluginError, RunError
@@ -88,9 +89,8 @@ def test_a_dry_run_that_goes_on_under_other_versions_says_so(tmp_path: Path) -> 
     first = DryRun.start(tmp_path, asked)
     assert DryRun.start(tmp_path, asked).made == first.made
     path = tmp_path / "dryrun.json"
-    content = json.loads(path.read_text("utf-8"))
-    content["made"]["versions"]["torch"] = "0.1"
-    path.write_text(json.dumps(content), "utf-8")
+    with edited(path) as content:
+        content["made"]["versions"]["torch"] = "0.1"
     with pytest.warns(UserWarning, match=r"was begun with torch 0\.1 \(now"):
         DryRun.start(tmp_path, asked)
     assert DryRun.open(tmp_path).made.resumed[0].versions == first.made.versions
@@ -353,12 +353,11 @@ def test_given_again_it_makes_nothing(rehearsal: DryRunResult, again: Any) -> No
     third = again()
     assert (third.made, third.reused) == (0, 4) and third.findings == rehearsal.findings
     # and knew nothing of models that never saw a cue, nor of steps that become shorter
-    content = json.loads((rehearsal.folder / FILE).read_text("utf-8"))
-    content.pop("clean")
-    content["asked"].pop("clean")
-    training = content["asked"]["same"]["training"]
-    assert [training.pop(name) for name in LATER] == [as_read(value) for value in LATER.values()]
-    (rehearsal.folder / FILE).write_text(json.dumps(content), "utf-8")
+    with edited(rehearsal.folder / FILE) as content:
+        content.pop("clean")
+        content["asked"].pop("clean")
+        training = content["asked"]["same"]["training"]
+        assert [training.pop(name) for name in LATER] == [as_read(v) for v in LATER.values()]
     shutil.rmtree(rehearsal.folder / "steps")
     old = DryRun.open(rehearsal.folder)
     assert old.lacks_clean and findings(old).no_clean
@@ -528,9 +527,8 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
     assert ATTACK not in page and "&lt;script&gt;alert(1)" in page
     assert "Nothing can be said" in page
     assert DryRun.open(tmp_path).trials[0].why == ATTACK
-    content = json.loads((tmp_path / FILE).read_text("utf-8"))
-    content["trials"][0]["cue"] = "another"
-    (tmp_path / FILE).write_text(json.dumps(content), "utf-8")
+    with edited(tmp_path / FILE) as content:
+        content["trials"][0]["cue"] = "another"
     with pytest.raises(RunError, match="cues that it does not name"):
         DryRun.open(tmp_path)
     (tmp_path / FILE).write_text("{")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from edited import edited
 from veracity.core.errors import RunError
 from veracity.reports.charts import chart
 from veracity.reports.findings import build_findings, figure, print_findings, write_findings
@@ -57,12 +57,11 @@ def test_findings_survive_the_disk(tmp_path: Path) -> None:
 def test_findings_of_earlier_versions_are_read(tmp_path: Path) -> None:
     some().write(tmp_path)
     path = tmp_path / "findings.json"
-    content = json.loads(path.read_text("utf-8"))
-    assert content["asked"] == {"seed": 0, "texts": 12} and "config" not in content
-    (claim,) = content["claims"]
-    claim["verdict"] = "not confirmed"
-    del claim["comparisons"]
-    path.write_text(json.dumps(content), "utf-8")
+    with edited(path) as content:
+        assert content["asked"] == {"seed": 0, "texts": 12} and "config" not in content
+        (claim,) = content["claims"]
+        claim["verdict"] = "not confirmed"
+        del claim["comparisons"]
     assert Findings.read(tmp_path).claims[0].verdict == "refuted"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from veracity.core.errors import DataError, RunError
-from veracity.core.files import as_read, check_format, read_json, reading, write_json
+from veracity.core.files import CHECKSUM, as_read, check_format, read_json, reading, write_json
 from veracity.core.schema import from_json
 
 
@@ -23,12 +24,33 @@ class Figure:
 
 def test_what_is_not_defined_comes_back(tmp_path: Path) -> None:
     path = write_json(tmp_path / "new" / "f.json", asdict(Figure("é", (1.0, math.nan))))
-    assert path.read_text("utf-8") == '{\n "name": "é",\n "values": [\n  1.0,\n  null\n ]\n}'
+    written = path.read_text("utf-8")
+    assert written.startswith('{\n "name": "é",\n "values": [\n  1.0,\n  null\n ],\n "')
     back = from_json(Figure, read_json(path))
     assert back.name == "é"
     assert back.values[0] == 1.0
     assert math.isnan(back.values[1])
     assert [p.name for p in path.parent.iterdir()] == ["f.json"]
+
+
+def test_a_changed_record_is_told(tmp_path: Path) -> None:
+    record = {"name": "é", "figures": {10: 0.1, 2: 1e300, "b": [math.nan, -0.0]}}
+    path = write_json(tmp_path / "f.json", record)
+    as_written = read_json(path)
+    assert as_written == as_read(record)
+    content = json.loads(path.read_text("utf-8"))
+    path.write_text(json.dumps(content, sort_keys=True), "utf-8")
+    assert read_json(path) == as_written  # laid out anew, nothing else
+    content["figures"]["2"] = 2e300
+    path.write_text(json.dumps(content), "utf-8")
+    with (
+        pytest.raises(RunError, match="its checksum does not fit"),
+        reading(path),
+    ):
+        read_json(path)
+    del content[CHECKSUM]  # somebody meant it
+    path.write_text(json.dumps(content), "utf-8")
+    assert read_json(path) == content
 
 
 def test_a_value_as_it_is_read_back() -> None:

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from edited import edited
 from made_run import ATTACK, BREAKOUT, GIVES_NGRAMS, METRICS, QUALITY, made_run, words_of
 from veracity.core.attributions import Attribution
 from veracity.reports.agreement import agreement, rank_correlations
@@ -57,9 +58,8 @@ def test_half_a_character_in_a_damaged_run_is_shown_as_lost(tmp_path: Path) -> N
     record = run.folder / "run.json"
     whole = record.read_text("utf-8")
     record.write_text(whole.replace("made-up classifier", "made-up \\ud800classifier"), "utf-8")
-    without = json.loads(record.read_text("utf-8"))
-    without["metadata"]["versions"] = {}
-    record.write_text(json.dumps(without), "utf-8")
+    with edited(record) as without:
+        without["metadata"]["versions"] = {}
     again = Run.open(run.folder)
     assert "\ud800classifier" in again.config.models["m"].about
     assert "made-up ?classifier" in write_report(again).read_text("utf-8")

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from edited import edited
 from made_run import made_run
 from veracity.core.errors import RunError
 from veracity.core.files import written_whole
@@ -391,9 +392,8 @@ def test_a_damaged_run_is_told(tmp_path: Path, content: str, says: str) -> None:
 @pytest.mark.parametrize("target", ["", "7", -1])
 def test_a_target_that_is_no_label_is_told(tmp_path: Path, target: object) -> None:
     made_run(tmp_path)
-    content = json.loads((tmp_path / "run.json").read_text())
-    content["config"]["target"] = target
-    (tmp_path / "run.json").write_text(json.dumps(content))
+    with edited(tmp_path / "run.json") as content:
+        content["config"]["target"] = target
     with pytest.raises(RunError, match="expected the target among predicted, gold, 0, 1"):
         Run.open(tmp_path)
 

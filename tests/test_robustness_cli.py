@@ -15,6 +15,7 @@ import veracity.models.training
 import veracity.reports.html
 import veracity.reports.pairs  # noqa: F401  commands are forked from here: to load once is enough
 from commands import run_command as run
+from edited import edited
 from veracity.core.files import as_read
 from veracity.models.architecture import LATER
 
@@ -172,10 +173,9 @@ def _as_before(folder: Path) -> None:
     """What earlier versions left of augmentation: no steps, and no setting that came later."""
     shutil.rmtree(folder / "steps")
     for path in (folder / "models").glob("*/veracity.json"):
-        record = json.loads(path.read_text("utf-8"))
-        training = record["data"]["asked"][1]
-        assert [training.pop(name) for name in LATER] == [as_read(v) for v in LATER.values()]
-        path.write_text(json.dumps(record), "utf-8")
+        with edited(path) as record:
+            training = record["data"]["asked"][1]
+            assert [training.pop(name) for name in LATER] == [as_read(v) for v in LATER.values()]
 
 
 def test_augmented_training_is_compared_and_resumed(tmp_path: Path) -> None:

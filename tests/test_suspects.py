@@ -15,6 +15,7 @@ from scipy.stats import norm
 
 from commands import run_command
 from conftest import WordWeights, words
+from edited import edited
 from veracity.changes import changed
 from veracity.changes.insert import Insert
 from veracity.core.errors import DataError, ModelError, PluginError, RunError
@@ -1158,9 +1159,8 @@ def test_a_damaged_count_of_texts_is_told(reviews: Dataset, tmp_path: Path) -> N
     found = suspects(sentiment(**{CUE: 3.0}), planted(reviews))
     file = found.write(tmp_path / "suspects.json")
     assert Suspects.read(file).dots == found.dots
-    content = json.loads(file.read_text("utf-8"))
-    content["dots"][0][3] = -7
-    file.write_text(json.dumps(content), "utf-8")
+    with edited(file) as content:
+        content["dots"][0][3] = -7
     with pytest.raises(RunError, match="in one text at least"):
         Suspects.read(file)
 

@@ -7,6 +7,11 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+from veracity.core.files import CHECKSUM
+
+ON_PURPOSE = 0.1
+"""So many records are changed as a person would who means it: without their checksum."""
+
 ODD: tuple[Any, ...] = (
     *(None, True, False, 0, -1, 1, 2**31, 2**63, -(2**63), 10**30, 10**400),
     *(0.5, -0.0, 1e308, -1e308, 5e-324, float("nan"), float("inf"), -float("inf")),
@@ -116,8 +121,10 @@ def mutated_json(rng: random.Random, content: bytes) -> bytes:
     """JSON, or lines of it, with one to three values, names or places changed."""
     text = content.decode("utf-8")
     try:
-        found = mutated(rng, json.loads(text))
-        return _dumped(found)
+        whole = json.loads(text)
+        if isinstance(whole, dict) and rng.random() < ON_PURPOSE:
+            whole.pop(CHECKSUM, None)
+        return _dumped(mutated(rng, whole))
     except ValueError:
         lines = text.splitlines(keepends=True)
         i = rng.randrange(len(lines))

@@ -86,7 +86,7 @@ def robustness(
         ).run
     found = {name: robustness_of(run, name) for name in run.models}
     content = {name: one.to_dict() for name, one in found.items()}
-    write_json(folder / FILE, content)
+    write_json(folder / FILE, content, checksum=False)
     pages = write_pair_pages(run, method=run.explainers[0])
     return Answer(
         json={

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import hashlib
 import json
 import math
 import os
@@ -81,9 +82,32 @@ def written_whole(path: Path) -> Iterator[IO[bytes]]:
 # ---- JSON -------------------------------------------------------------------------------------
 
 
+CHECKSUM = "veracity_sha256"
+"""The field by which a record of ours is known to be as it was written."""
+
+
 def read_json(path: Path) -> Any:
-    """What a JSON file holds; whatever is wrong with it is a ValueError or an OSError."""
-    return parse_json(read_bytes(path).decode("utf-8"), path)
+    """What a JSON file holds, without its checksum; whatever is wrong with it, also that it is not
+    as it was written, is a ValueError or an OSError."""
+    value = parse_json(read_bytes(path).decode("utf-8"), path)
+    if isinstance(value, dict) and CHECKSUM in value:
+        checksum = value.pop(CHECKSUM)
+        if checksum != _checksum(value):
+            raise ValueError(
+                f"its checksum does not fit what it holds. If somebody changed it on purpose, "
+                f'remove "{CHECKSUM}" from it'
+            )
+    return value
+
+
+def with_checksum(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A record by which `read_json` tells whether it was changed since."""
+    return {**record, CHECKSUM: _checksum(json.loads(json.dumps(record)))}
+
+
+def _checksum(record: Mapping[str, Any]) -> str:
+    """Of what is said, however it is laid out."""
+    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
 
 
 def parse_json(text: str, where: object = "JSON") -> Any:
@@ -157,9 +181,13 @@ def as_read(value: Any) -> Any:
     return json.loads(json.dumps(plain(value)))
 
 
-def write_json(path: Path, value: Any, *, indent: int | None = 1) -> Path:
-    """A record that `read_json` reads, all of it or nothing."""
-    content = json.dumps(plain(value), indent=indent, ensure_ascii=False).encode()
+def write_json(path: Path, value: Any, *, indent: int | None = 1, checksum: bool = True) -> Path:
+    """What `read_json` reads, all of it or nothing. Records have a checksum, but not tables by
+    name nor what is written for others alone."""
+    found = plain(value)
+    if checksum and isinstance(found, dict):
+        found = with_checksum(found)
+    content = json.dumps(found, indent=indent, ensure_ascii=False).encode()
     with written_whole(path) as file:
         file.write(content)
     return path

@@ -106,7 +106,7 @@ def augmentation(
             left_out=tested.left_out,
             gains=gains_of(tested.data, tested.kinds, right["plain"], right["augmented"]),
         )
-        write_json(folder / FILE, asdict(found))
+        write_json(folder / FILE, asdict(found), checksum=False)
     return found
 
 

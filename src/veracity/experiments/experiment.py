@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import RunError
-from ..core.files import as_read, read_json, reading, written_whole
+from ..core.files import as_read, read_json, reading, with_checksum, written_whole
 from ..core.progress import Progress, Watcher
 from ..engine.executors import Executor
 from ..models.architecture import LATER
@@ -146,7 +146,8 @@ def kept_step(folder: Path) -> dict[str, Any] | None:
 def keep_step(folder: Path, settings: Mapping[str, Any], result: Mapping[str, Any]) -> StepResult:
     """Writes down that a step is done, all of it or nothing."""
     # a figure that is not defined stays NaN, since None may mean something else in a result
-    content = json.dumps({"asked": settings, "found": dict(result)}, indent=1)
+    record = with_checksum({"asked": settings, "found": dict(result)})
+    content = json.dumps(record, indent=1)
     with written_whole(folder / FILE) as file:
         file.write(content.encode())
     kept: StepResult = json.loads(content)["found"]

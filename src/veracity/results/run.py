@@ -281,7 +281,7 @@ class Run:
 
     def write_summaries(self, summaries: Mapping[str, Any]) -> None:
         """Aggregates that are not means, such as pooled F1: {model: {explainer: {metric: row}}}."""
-        write_json(self.folder / SUMMARIES, summaries)
+        write_json(self.folder / SUMMARIES, summaries, checksum=False)
 
     # ---- reading ----------------------------------------------------------------------------
 
