@@ -38,7 +38,7 @@ from .interventions import N_TEXTS, Interventions
 from .record import Suspect, Suspects
 from .scoring import score_candidates, score_threshold, texts_needed, weigh_candidates
 from .sentences import detection_limit, redundant, uncovered
-from .telling import candidates_auc, surface_auc
+from .separability import candidates_auc, surface_auc
 from .topics import topics_of
 from .weighing import (
     REDUNDANT_METHOD,
