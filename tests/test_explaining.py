@@ -20,8 +20,9 @@ import veracity
 from made_pictures import Corner, made_pictures
 from test_pictures import linear, pixel
 from veracity.cli.main import app
+from veracity.cli.resumable_lines import ResumableLines
 from veracity.core.attributions import Attribution
-from veracity.core.errors import DataError, ModelError, PluginError
+from veracity.core.errors import DataError, ModelError, PluginError, RunError
 from veracity.core.explainers import Explainer
 from veracity.core.images import Image
 from veracity.core.inputs import ANY_KIND
@@ -283,6 +284,29 @@ def test_a_picture_is_not_written_of_texts(place: Path) -> None:
     said = str(explain("light.py:texts", "a text", "--out", "map.png").exception)
     assert "map.png" in said and "choose .jsonl" in said
     assert not (place / "map.png").exists()
+
+
+def test_lines_survive_a_kill_and_come_out_in_order(tmp_path: Path) -> None:
+    asked = {"method": "lime", "seed": 0}
+    first = ResumableLines(tmp_path / "out.jsonl", asked)
+    first.open()
+    first.add([(2, {"word": "drei"}), (0, {"word": "eins"})])
+    with first.part.open("ab") as file:
+        file.write(b'{"place": 1, "wo')  # a write that was cut off
+    second = ResumableLines(tmp_path / "out.jsonl", asked)
+    second.open()
+    assert set(second.done) == {0, 2}
+    second.add([(1, {"word": "zw\u00f6i"})])
+    second.finish()
+    rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()]
+    assert [row["word"] for row in rows] == ["eins", "zw\u00f6i", "drei"]
+    assert not second.part.exists()
+
+
+def test_lines_of_other_work_are_left_alone(tmp_path: Path) -> None:
+    ResumableLines(tmp_path / "out.jsonl", {"seed": 0}).open()
+    with pytest.raises(RunError, match="other work"):
+        ResumableLines(tmp_path / "out.jsonl", {"seed": 1}).open()
 
 
 def test_lines_are_packed_where_their_name_says_so(place: Path) -> None:

@@ -16,7 +16,6 @@ from veracity.core.files import written_whole
 from veracity.core.inputs import FloatArray
 from veracity.reports.showing import interval as shown_interval
 from veracity.reports.showing import percent as shown_percent
-from veracity.results.lines import ResumableLines
 from veracity.results.parts import complete_part, discard_part
 from veracity.results.run import Run, slug
 from veracity.results.standings import across, compare, compare_all, standings
@@ -415,29 +414,6 @@ def test_slugs_are_readable_and_distinct() -> None:
     assert slug("lime(samples=5)") != slug("lime(samples=5.)")
     assert slug("../../etc") != "../../etc"
     assert "/" not in slug("a/b")
-
-
-def test_lines_survive_a_kill_and_come_out_in_order(tmp_path: Path) -> None:
-    asked = {"method": "lime", "seed": 0}
-    first = ResumableLines(tmp_path / "out.jsonl", asked)
-    first.open()
-    first.add([(2, {"word": "drei"}), (0, {"word": "eins"})])
-    with first.part.open("ab") as file:
-        file.write(b'{"place": 1, "wo')  # a write that was cut off
-    second = ResumableLines(tmp_path / "out.jsonl", asked)
-    second.open()
-    assert set(second.done) == {0, 2}
-    second.add([(1, {"word": "zw\u00f6i"})])
-    second.finish()
-    rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()]
-    assert [row["word"] for row in rows] == ["eins", "zw\u00f6i", "drei"]
-    assert not second.part.exists()
-
-
-def test_lines_of_other_work_are_left_alone(tmp_path: Path) -> None:
-    ResumableLines(tmp_path / "out.jsonl", {"seed": 0}).open()
-    with pytest.raises(RunError, match="other work"):
-        ResumableLines(tmp_path / "out.jsonl", {"seed": 1}).open()
 
 
 def test_nobody_beats_chance_where_both_were_scored_and_chance_was_better() -> None:

@@ -181,7 +181,7 @@ class _Explaining:
         import hashlib
 
         from ..auditing.request import known_answers
-        from ..results.lines import ResumableLines
+        from .resumable_lines import ResumableLines
 
         content = [(name, *_content(one)) for name, one in self.inputs]
         texts = hashlib.sha256(repr(content).encode())
