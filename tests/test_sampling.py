@@ -140,7 +140,7 @@ def test_the_report_tells_noise_and_own_errors(run: Run) -> None:
     stable = {e.method: e.mean for e in own_errors(run)}
     assert stable["lime(samples=20)"] < stable["lime(samples=80)"]
     (lead,) = leads(standings(run), noise(run))
-    assert lead.luck > 0
+    assert lead.reach > 0
     asked = questions_per_text(run)
     words = np.mean([len(e.input.words) for e in run.examples()])
     assert asked["WordWeights", "occlusion"] == pytest.approx(words + 1)

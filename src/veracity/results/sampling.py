@@ -125,7 +125,7 @@ class Lead:
     best: str
     next: str
     difference: float
-    luck: float
+    reach: float
     """Draws alone move the difference by less than this 95 times in 100."""
 
 
@@ -136,7 +136,7 @@ def leads(standings: Sequence[Standing], noises: Sequence[Noise]) -> Iterator[Le
         first = [e for e in s.entries if e.n and not e.is_chance][:2]
         drawn = [of[key] for e in first if (key := (s.model, s.metric, s.name, e.method)) in of]
         if s.headline and len(first) == 2 and drawn:
-            luck = WITHIN * math.sqrt(sum(one.standard_error**2 for one in drawn))
+            reach = WITHIN * math.sqrt(sum(one.standard_error**2 for one in drawn))
             best, other = first
             yield Lead(
                 model=s.model,
@@ -145,7 +145,7 @@ def leads(standings: Sequence[Standing], noises: Sequence[Noise]) -> Iterator[Le
                 best=best.method,
                 next=other.method,
                 difference=abs(best.mean - other.mean),
-                luck=luck,
+                reach=reach,
             )
 
 
