@@ -53,8 +53,8 @@ def find(
     from ..changes.structure import Structure
     from ..core.plugins import check_settings, split_specs
     from ..data.records import write_records
+    from ..reports.found_rules import FoundRules, write_found_rules
     from ..reports.pages import check_page
-    from ..reports.rules import FoundRules, write_rules
     from ..rules import rules_named
 
     chosen = rules_named(rules)
@@ -70,7 +70,7 @@ def find(
         write_records(change.changed(found.data, seed=seed), records)
         written.append(("Records", records))
     if page is not None:
-        written.append(("Page", write_rules(found, page)))
+        written.append(("Page", write_found_rules(found, page)))
 
     def show(console: Console) -> None:
         from ..reports.terminal import plain_table

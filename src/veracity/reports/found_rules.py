@@ -164,9 +164,12 @@ def arc(start: float, end: float, inner: float, outer: float) -> str:
     )
 
 
-def write_rules(found: FoundRules, path: Path) -> Path:
+def write_found_rules(found: FoundRules, path: Path) -> Path:
     """The page; only a page of ours is written over."""
     page = rendered(
-        "rules.html", styles=("report.css", "charts.css", "rules.css"), found=found, most=SHOWN
+        "found_rules.html",
+        styles=("report.css", "charts.css", "rules.css"),
+        found=found,
+        most=SHOWN,
     )
     return write_page(page, path)
