@@ -121,7 +121,7 @@ def audit(
     from ..changes.structure import Structure
     from ..core.plugins import check_settings, split_specs
     from ..explainers import explainers
-    from ..reports.rule_audit import print_outcomes, write_rule_audit
+    from ..reports.rules import print_outcomes, write_rules
     from ..results.rules import effects, metrics_of, outcomes
     from ..rules import rules_named
 
@@ -161,7 +161,7 @@ def audit(
         )
         judged = model_health(name, answering, others, seed=seed)
         elsewhere = {} if judged is None else {name: judged}
-        page = write_rule_audit(result.run, elsewhere)
+        page = write_rules(result.run, elsewhere)
     run = result.run
     found = [one for metric in metrics_of(run) for one in outcomes(run, metric)]
     return Answer(

@@ -153,12 +153,12 @@ def _shown(
     )
 
 
-def write_rule_audit(run: Run, elsewhere: Mapping[str, Health], path: Path | None = None) -> Path:
+def write_rules(run: Run, elsewhere: Mapping[str, Health], path: Path | None = None) -> Path:
     """The page of a run that tested rules; only a page of ours is written over."""
     (metric, *_) = metrics_of(run)
     found = outcomes(run, metric)
     page = rendered(
-        "rule_audit.html",
+        "rules.html",
         styles=("report.css", "rules.css"),
         run=run,
         metric=metric,
