@@ -17,7 +17,7 @@ import pytest
 from veracity import testing
 from veracity.core.attributions import Attribution
 from veracity.core.changes import Change
-from veracity.core.classifiers import Differentiable
+from veracity.core.classifiers import Differentiable, LinearFirstLayer, Movable, Truncating
 from veracity.core.examples import Dataset
 from veracity.core.explainers import Explainer
 from veracity.core.images import Image
@@ -117,6 +117,18 @@ def test_explainers_that_break_one(fault: str) -> None:
 def test_explainers_that_break_one_on_networks(fault: str) -> None:
     with pytest.raises(AssertionError, match=OF_NETWORKS[fault]):
         check_explainer(Lengths(fault), small_model(Differentiable))
+
+
+@pytest.mark.parametrize("ability", [Movable, LinearFirstLayer, Truncating])
+def test_an_explainer_may_need_an_ability_without_a_word(ability: type) -> None:
+    @dataclass(frozen=True)
+    class Needy(Lengths):
+        """Long words matter, to models of one kind."""
+
+        needs: ClassVar[type] = ability
+
+    assert Needy().missing(BagOfWords()) == ability.__name__
+    assert Needy().missing(small_model(ability)) is None
 
 
 def test_an_explainer_that_draws_nothing() -> None:

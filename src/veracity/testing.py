@@ -31,7 +31,6 @@ from .core.classifiers import (
     Differentiable,
     Maskable,
     Selective,
-    ability_name,
 )
 from .core.errors import VeracityError
 from .core.examples import Dataset, Example
@@ -163,7 +162,6 @@ def check_explainer(
     """An attribution per input that depends on neither company nor order, nor on anything but the
     generator of its input; and a model left as it was found."""
     check_plugin(explainer)
-    ability_name(explainer.needs)
     spec, data = explainer.spec, small_data()
     model = small_model(explainer.needs) if model is None else model
     # each is explained many times over: all odd texts, and of the reviews three

@@ -295,5 +295,5 @@ def abilities(model: object) -> tuple[str, ...]:
 
 
 def ability_name(ability: type) -> str:
-    """The word for an ability in messages."""
-    return next(name for name, known in ABILITIES.items() if known is ability)
+    """The word for an ability in messages; one that has none goes by its own name."""
+    return next((name for name, known in ABILITIES.items() if known is ability), ability.__name__)
