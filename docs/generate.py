@@ -96,12 +96,22 @@ def plugin_pages() -> Iterator[tuple[str, str]]:
 
 def rule_page() -> str:
     """The rules that go by a name: tables of TOML, not classes."""
-    from veracity.rules import known_rules
+    from veracity.core.plugins import field_docstrings
+    from veracity.rules import USUAL, Rule, known_rules
 
+    about = field_docstrings(Rule)
+    fields = [
+        (f"`{f.name}`", f"`{json.dumps(f.default)}`", about[f.name])
+        for f in dataclasses.fields(Rule)
+        if f.name != "name"
+    ]
     parts = [
         "# Rules",
         MADE,
-        "Which clause of a text ought to decide ([how to](../how-to/rules.md)).",
+        "Which clause of a text ought to decide ([how to](../how-to/rules.md)). Looked for unless "
+        f"rules are named: {', '.join(f'`{name}`' for name in USUAL)}.",
+        "A rule is a table of TOML, its name in brackets:",
+        table(("field", "unless told", "what it is"), fields),
     ]
     for rule in known_rules().values():
         sign = f"Pattern: `{rule.pattern}`" if rule.pattern else ""

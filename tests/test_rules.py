@@ -131,6 +131,12 @@ def test_rules_in_a_few_lines(tmp_path: Path) -> None:
     assert one.sign == (1, 5) and one.dominant.tolist() == [False] * 5 + [True]
 
 
+def test_a_later_rule_takes_the_place_of_one_of_its_name(tmp_path: Path) -> None:
+    file = written(tmp_path, "[but]\nkeywords = ['except']\n")
+    assert [r.keywords for r in rules_named(f"but, {file}")] == [("except",)]
+    assert [r.keywords for r in rules_named(f"{file}, but")] == [("but",)]
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -144,6 +150,10 @@ def test_rules_in_a_few_lines(tmp_path: Path) -> None:
         ("[mine]\npattern = '.*'\n", "the groups dominant and other"),
         ("mine = 3\n", r"expected a table such as \[mine\]"),
         ("[mine\n", "expected TOML"),
+        (
+            "[mine]\nkeywords = ['x']\n[mine]\nkeywords = ['y']\n",
+            "expected TOML with a table for each",
+        ),
         ("", "got none"),
     ],
 )

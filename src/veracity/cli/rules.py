@@ -10,6 +10,7 @@ import typer
 
 from ..core.errors import DataError
 from ..data.splits import sampled
+from ..rules import USUAL
 from .options import (
     DataSource,
     Limit,
@@ -31,6 +32,7 @@ RuleNames = Annotated[
     str,
     typer.Option("--rules", help="Names of rules (veracity list rules), or TOML files of them."),
 ]
+USUAL_RULES = ", ".join(USUAL)
 ModeOption = Annotated[
     str,
     typer.Option("--mode", help="strict (exactly one keyword in a text), first or all structures."),
@@ -40,7 +42,7 @@ ModeOption = Annotated[
 def find(
     data: DataSource,
     file: FileOptions,
-    rules: RuleNames = "but, yet, though, while",
+    rules: RuleNames = USUAL_RULES,
     mode: ModeOption = "strict",
     page: Annotated[Path | None, typer.Option(help="HTML file to write.")] = None,
     records: Annotated[
@@ -94,7 +96,7 @@ def audit(
     data: DataSource,
     file: FileOptions,
     service: ModelOptions,
-    rules: RuleNames = "but, yet, though, while",
+    rules: RuleNames = USUAL_RULES,
     mode: ModeOption = "strict",
     methods: Annotated[
         list[str] | None,
@@ -142,7 +144,7 @@ def audit(
     folder = out or default_folder(part, names)
     models = service.models(names, file.labels, beside=folder)
     ((name, answering),) = models.items()
-    able = [m for m in USUAL if explainers.make(m).missing(answering) is None]
+    able = [m for m in USUAL_METHODS if explainers.make(m).missing(answering) is None]
     with ProgressBars() as progress:
         result = run_audit(
             models,
@@ -177,7 +179,7 @@ def audit(
     )
 
 
-USUAL = ("lime", "shap", "integrated_gradients")
+USUAL_METHODS = ("lime", "shap", "integrated_gradients")
 """The methods of PERCY."""
 
 VERBS = {"find": find, "audit": audit}

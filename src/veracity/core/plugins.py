@@ -278,7 +278,7 @@ def settings_of(cls: type[Plugin]) -> list[Setting]:
     hints = _hints(cls)
     lines: dict[str, str] = {}
     for base in reversed(cls.__mro__):
-        lines |= _field_docstrings(base)
+        lines |= field_docstrings(base)
     return [
         Setting(
             name=f.name,
@@ -293,7 +293,7 @@ def settings_of(cls: type[Plugin]) -> list[Setting]:
 
 
 @functools.cache
-def _field_docstrings(cls: type) -> dict[str, str]:
+def field_docstrings(cls: type) -> dict[str, str]:
     """The strings that stand under the fields of a class."""
     try:
         (tree,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body

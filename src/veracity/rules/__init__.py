@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 USUAL = ("but", "yet", "though", "while")
-"""The four rules of Gupta et al."""
+"""The four rules of Gupta et al.: what is looked for unless rules are named."""
 
 
 def read_rules(path: Path) -> dict[str, Rule]:

@@ -47,11 +47,11 @@ class Rule:
     keywords: tuple[str, ...] = ()
     """Words, or words in a row, that stand between the clauses; case does not matter."""
     dominant: Side = "after"
-    """The clause that ought to decide: before the keyword, or after it."""
+    """Of keywords: which clause ought to decide, the one before them or after them."""
     pattern: str = ""
     """Instead of keywords: a regular expression with the groups `dominant` and `other`."""
     language: str = ""
-    """Texts of other languages are passed over: en or zh; empty for all."""
+    """Texts of other languages than this, en or zh, are passed over; empty for all."""
 
     def __post_init__(self) -> None:
         if bool(self.keywords) == bool(self.pattern):
