@@ -23,6 +23,7 @@ def pages() -> dict[str, str]:
     """Every generated page, by its name in `docs/reference`."""
     made = {f"{kind}.md": page for kind, page in plugin_pages()}
     made |= {"commands.md": commands_page(), "run-folder.md": run_page(), "rules.md": rule_page()}
+    made |= {"json.md": json_page()}
     return {name: linked(page) for name, page in sorted(made.items())}
 
 
@@ -258,8 +259,8 @@ SELECT explainer, name, avg(value) FROM 'run/scores/**/*.parquet' GROUP BY ALL;
 {files}
 
 Records (`run.json`, and those of models, dry runs, suspects, recipes and truths) hold a checksum,
-`veracity_sha256`, so that one that was damaged, or changed by mistake, is refused; take it out of a record that
-you change on purpose. Records of earlier versions have none.
+`veracity_sha256`, so that one that was damaged, or changed by mistake, is refused; take it out of a
+record that you change on purpose. Records of earlier versions have none.
 
 In Python: `run = veracity.results.run.Run.open(folder)`, then `run.scores()`, `run.examples()` and
 what else it offers; `veracity compare` and `veracity report` on the command line.
@@ -393,6 +394,85 @@ def _pictures() -> tuple[Any, list[dict[str, Any]]]:
 
 def _predict(texts: Sequence[str]) -> list[list[float]]:
     return [[0.2, 0.8] if "good" in text else [0.7, 0.3] for text in texts]
+
+
+# ---- JSON -------------------------------------------------------------------------------------
+
+JSON = """# JSON of suspects and of models
+
+{made}
+
+What is not defined or not known is `null`, in Python None or nan. Some keys are older than the
+names of their fields in Python, which stand beside them.
+
+## suspects.json
+
+`veracity suspects` writes it, with its `format` and [a checksum](run-folder.md); `--json` prints
+the same, and {printed}.
+
+{suspects}
+
+### found, others, unfollowed
+
+Each is a list of these:
+
+{suspect}
+
+### put_in, taken_out
+
+{effect}
+
+### examples
+
+A list of these:
+
+{example}
+
+## health
+
+What is known of a model before its explanations are judged: `veracity audit --json` holds one for
+each model in `health`, `veracity rules audit --json` those of texts without a structure in
+`elsewhere`, by model.
+
+{health}
+"""
+
+PRINTED = ("alarms", "can_clear", "limits")
+
+
+def json_page() -> str:
+    """The keys of what programs read, as their records say."""
+    from veracity.results.health import KEYS, Health
+    from veracity.suspicion.record import ON_DISK, Effect, Suspect, SuspectExample, Suspects
+
+    printed = {name: f"`{name}` ({_line(getattr(Suspects, name))})" for name in PRINTED}
+    return JSON.format(
+        made=MADE,
+        printed=", ".join(["`report` (the page)", *printed.values()]),
+        suspects=_keys(Suspects, ON_DISK),
+        suspect=_keys(Suspect, ON_DISK),
+        effect=_keys(Effect, ON_DISK),
+        example=_keys(SuspectExample, ON_DISK),
+        health=_keys(Health, KEYS, "summary", "fault", "caution"),
+    )
+
+
+def _line(member: Any) -> str:
+    said = filled(inspect.getdoc(member) or "").removesuffix(".")
+    return said[:1].lower() + said[1:]
+
+
+def _keys(record: Any, keys: Mapping[str, str], *properties: str) -> str:
+    """What a record is written as: its fields, and what it tells beyond them."""
+    from veracity.core.plugins import field_docstrings
+
+    about = field_docstrings(record)
+    rows = []
+    for field in dataclasses.fields(record):
+        key = keys.get(field.name, field.name)
+        rows.append((f"`{key}`", "" if key == field.name else f"`{field.name}`", about[field.name]))
+    rows += [(f"`{p}`", "", filled(inspect.getdoc(getattr(record, p)) or "")) for p in properties]
+    return table(("key", "in Python", "what it is"), rows)
 
 
 # ---- Markdown ---------------------------------------------------------------------------------

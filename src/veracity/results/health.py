@@ -72,18 +72,25 @@ class Health:
     """What is known of a model before any of its explanations is judged."""
 
     model: str
+    """The name of the model."""
     texts: int
+    """On so many texts, or pictures, it was looked at."""
     kind: str = Text.kind
     """What the inputs are."""
-    accuracy: float | None = None  # None where nobody labelled the texts
+    accuracy: float | None = None
+    """How often it is right; None where nobody labelled the texts."""
     low: float | None = None
+    """The lower end of the 95 % interval of that."""
     high: float | None = None
+    """The upper end."""
     majority: float | None = None
     """How often always answering the commonest label would be right."""
     majority_label: str = ""
+    """That label."""
     chance_accuracy: float | None = None
     """How often the same answers would be right, dealt out to the texts at random."""
     p_vs_chance: float | None = None
+    """How likely it would be right so often if its answers were dealt out at random."""
     can_beat_chance: bool = True
     """Whether answers that are all right would have shown more than chance."""
     n_labels: int = 2
@@ -99,18 +106,21 @@ class Health:
     label_order: tuple[str, ...] = ()
     """The labels in an order under which the same answers are far oftener right; else empty."""
     label_order_accuracy: float | None = None
+    """How often they are right in that order."""
     blank_label: str = ""
     """What it answers with every word deleted."""
     blank_probability: float | None = None
+    """The probability that it gives that label."""
     blank_changed: float | None = None
     """The share of texts that it answers otherwise than a text with every word hidden."""
     repeat_difference: float = 0.0
     """By how much its answers to the same text differ, asked twice."""
     rare: tuple[tuple[str, int], ...] = ()
-    """Labels that it answers so seldom that nothing is learnt of such answers."""
+    """Labels that it answers so seldom that nothing is learnt of such answers, and how often."""
     unread_texts: int = 0
+    """So many texts it does not read to their end."""
     unread_words: int = 0
-    """In so many texts so many words stand beyond what it reads."""
+    """So many of their words stand beyond what it reads."""
     moved: float | None = None
     """How far answers move on average when every word is hidden; None in older runs."""
     length_auc: float = 0.5

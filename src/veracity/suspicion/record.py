@@ -36,12 +36,17 @@ class SuspectExample:
     """A suspect where it stands, with what each word around it weighs."""
 
     id: str
+    """The id of the text."""
     words: tuple[str, ...]
-    scores: tuple[float, ...]  # towards the suspect's label
+    """The suspect with the words around it."""
+    scores: tuple[float, ...]
+    """What each of them weighs towards the suspect's label."""
     marked: tuple[int, ...]
     """Which of the words are the suspect."""
     label: str
+    """The label of the text."""
     answer: str
+    """What the model answers to it."""
     cut: tuple[bool, bool] = (False, False)
     """Whether the text goes on before and behind."""
     gaps: tuple[str, ...] = ()
@@ -61,6 +66,7 @@ class Effect:
     a cause, where a weight is only a share of the credit."""
 
     texts: int
+    """In so many texts it was tried."""
     mean: float
     """Change of the log-odds of the suspect's label; nan where nothing could be tried."""
     same_way: float
@@ -86,10 +92,15 @@ class Suspect:
     """One thing that carries weight, and all that is known about it."""
 
     kind: str
+    """word, sign, phrase, first or last (word of a text), or casing."""
     name: str
+    """The word or words, or what the way of writing is called."""
     label: str
+    """The label that it speaks for."""
     texts: int
+    """So many texts have it."""
     occurrences: int
+    """So often it stands in them."""
     weight: float
     """Mean score of its occurrences towards the label."""
     expected: float
@@ -105,10 +116,11 @@ class Suspect:
     consistent: float
     """The share of its occurrences that speak for the label."""
     labelled: float
-    """The share of the texts with it that have the label, and of all texts below."""
+    """The share of the texts with it that have the label."""
     base: float
+    """The share of all texts that have the label."""
     association: float
-    """How surely the two differ: a z-score."""
+    """How surely these two shares differ: a z-score."""
     topics: Mapping[str, float]
     """Its mean weight in texts of each topic that have it."""
     places: Mapping[str, float]
@@ -116,8 +128,11 @@ class Suspect:
     neighbours: Mapping[str, float]
     """The words most like it, and what they weigh."""
     put_in: Effect
+    """What happens when it is put into texts that lack it."""
     taken_out: Effect
+    """What happens when it is taken out of texts that have it."""
     examples: tuple[SuspectExample, ...] = ()
+    """Texts that it seems to have misled, then those in which it weighs most."""
     also: tuple[str, ...] = ()
     """Weaker candidates that mostly stand on the same words."""
     max_effect: float | None = None
@@ -131,27 +146,41 @@ class Suspects:
     """What was found in a model, and what came next but could be chance."""
 
     model: str
+    """The name of the model."""
     data: str
+    """The name of the data."""
     labels: tuple[str, ...]
+    """Its labels, in their order."""
     method: str
+    """The spec string of the method that weighed words."""
     vectors: str
+    """What told what words mean: glove, a file, or none."""
     texts: int
+    """So many texts were looked at."""
     n_candidates: int
+    """So many looks were taken: candidates, times labels where there are more than two."""
     least_texts: int
+    """What stands in fewer texts was not judged."""
     false_alarms: float
+    """The p-value up to which a candidate is a suspect."""
     threshold: float
     """The score from which one of so many candidates is a suspect in so many texts."""
     accuracy: float
+    """How often the model is right on these texts."""
     questions: int
+    """So many questions were put to it."""
     seed: int
+    """The seed of all that was drawn."""
     found: tuple[Suspect, ...]
+    """The suspects."""
     others: tuple[Suspect, ...]
+    """What came next, and could be chance."""
     dots: tuple[tuple[str, float, float, int], ...] = ()
     """Words for a plot: name, expected weight, weight, texts."""
     coverage: float | None = None
     """The share of the texts' words that the vectors hold; None where there were none."""
     remark: str = ""
-    """What a budget made of it."""
+    """What a budget, or words that hid one another, made of it."""
     detection_limit: str = ""
     """What alone would be found in so few texts; empty where they are enough."""
     length_auc: float = 0.5
@@ -182,6 +211,7 @@ class Suspects:
     majority: float | None = None
     """How often always answering the commonest label would be right; None in older files."""
     majority_label: str = ""
+    """That label."""
     p_vs_chance: float | None = None
     """How likely it would be right so often if its answers were dealt out at random; None in older
     files."""
