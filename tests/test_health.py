@@ -617,8 +617,9 @@ def test_what_random_words_do_is_told_with_its_unit(tmp_path: Path) -> None:
     told = {s.blunt for s in found.standings} - {""}
     assert told and all(
         re.fullmatch(
-            r"on 30 texts searched, (5 random words (deleted|masked) change \d+ % of the answers, "
-            r"the best 5 \d+ %|aopc compactness [\d.]+ against [\d.]+)",
+            r"random ones do nearly what the best that a search found do \(on 30 texts searched, "
+            r"(5 random words (deleted|masked) change \d+ % of the answers, "
+            r"the best 5 \d+ %|aopc compactness [\d.]+ against [\d.]+)\)",
             one,
         )
         for one in told
@@ -635,3 +636,62 @@ def test_a_text_is_explained_with_the_names_that_the_audit_used(tmp_path: Path) 
                       out=tmp_path / "r", sources={"Numbered": "m:f"})  # fmt: skip
     advice = found.conclusions.models[0].recommendation
     assert advice.explain == "veracity explain m:f --labels neg,pos 'a text' --method occlusion"
+
+
+class Count(Bag):
+    """Counts words and what stands in their place."""
+
+    def probabilities(self, inputs: Sequence[Text]) -> FloatArray:
+        z = np.array([0.4 * (t.n_features - 14.5) for t in inputs])
+        p = 1 / (1 + np.exp(-z))
+        return np.stack([1 - p, p], axis=1)
+
+
+def test_a_model_that_counts_words_is_not_said_to_hang_on_some(tmp_path: Path) -> None:
+    """Analyst: with other words in their place nothing changes, so none of them decides; that
+    deleting any few changes answers near the middle shows what does."""
+    rng = np.random.default_rng(5)
+    texts = [
+        Text.of_words(rng.choice(["a", "film", "so", "day"], int(n)).tolist())
+        for n in rng.integers(8, 22, 120)
+    ]
+    data = Dataset(
+        "counted",
+        ("neg", "pos"),
+        tuple(Example(str(i), t, int(t.n_features > 14)) for i, t in enumerate(texts)),
+    )
+    found = audit(Count({}), data, "occlusion, lime(samples=60), random_scores", out=tmp_path / "r")
+    (said,) = found.conclusions.models
+    assert said.recommendation.method is None
+    assert "where another word takes its place" in said.recommendation.sentence
+
+
+def test_a_model_far_below_the_commonest_label_gets_no_method() -> None:
+    """It answers books to nearly all that is no software, though none is a book: 6 % of answers
+    are right, and always answering baby would be right on 46 %."""
+    labels = ("baby", "books", "music", "software", "toys")
+    gold = np.repeat([0, 2, 4, 3], [138, 72, 71, 19])
+    said = np.where(gold == 3, 3, 1)
+    state = judged(Health(model="m", texts=300, moved=0.2), gold, said, labels)
+    assert "far seldomer than always answering baby would be (0.460)" in state.diagnosis
+    assert "Check the model" in state.fault
+
+
+def test_a_model_below_the_commonest_label_is_a_caution() -> None:
+    gold = np.repeat([0, 1], [270, 30])
+    said = np.concatenate([np.repeat([0, 1], [200, 70]), np.ones(30, dtype=np.int64)])
+    state = judged(Health(model="m", texts=300, moved=0.2), gold, said, ("no", "yes"))
+    assert not state.fault
+    assert "less often than always answering no would be (0.767 against 0.900)" in state.cautions[0]
+
+
+def test_a_model_right_only_on_a_rare_label_is_told() -> None:
+    rng = np.random.default_rng(0)
+    gold = np.repeat([0, 1, 2, 3], [140, 140, 140, 80])
+    said = np.where(gold == 3, 3, rng.integers(0, 3, 500))
+    labels = ("baby", "books", "music", "software")
+    state = judged(Health(model="m", texts=500, moved=0.2), gold, said, labels)
+    assert state.only_label == "software" and state.only_label_recall == 1
+    assert any("100 % of the texts that are software; on all others" in c for c in state.cautions)
+    good = np.where(rng.random(500) < 0.7, gold, said)
+    assert judged(Health(model="m", texts=500), gold, good, labels).only_label == ""

@@ -13,13 +13,14 @@ from ..core.examples import Dataset
 from ..core.explainers import Explainer
 from ..core.metrics import Metric
 from ..engine.surrogates import USUAL_QUESTIONS
+from ..results.statistics import texts_needed
 from .jobs import SUBSET_SIZE, drawn_again, drawn_families, subset_of
 
 ENOUGH_TEXTS = 50
 """Rather than fewer texts, methods that sample get fewer questions."""
 
 LEAST_TEXTS = 10
-"""Of fewer texts no test could tell anything."""
+"""So many texts at least are looked at for suspects."""
 
 FEWER = (500, 250, 128, 64)
 """The numbers of questions a text that are tried where the usual one leaves too few texts."""
@@ -199,7 +200,7 @@ def plan_within_budget(
         if len(some) >= wanted:
             break
     plan = plan_questions(some, methods, tests, second_draw=False, seed=seed)
-    least = min(len(data), LEAST_TEXTS)
+    least = min(len(data), _least_texts(methods, tests))
     if len(some) < least:
         many = data.nouns.many
         few = data.select([i for group in _in_proportion(data, seed) for i in group][:least])
@@ -207,15 +208,27 @@ def plan_within_budget(
         each = f" with {questions} a {data.nouns.one} for methods that sample" if questions else ""
         fewer = ", give methods fewer --questions" if questions else ""
         raise BudgetSpent(
-            f"a budget of {budget:,} questions holds {len(some)} {many}, too few to say anything: "
-            f"{least} {many} need up to {needed:,}{each}, and all {len(data):,} as asked "
-            f"{whole.total:,}. Raise --budget{fewer}, or name fewer --methods and --metrics; "
-            f"{many} of fewer {data.nouns.units} need fewer, too"
+            f"a budget of {budget:,} questions holds {len(some)} {many}, too few to tell any "
+            f"method from luck: {least} {many} need up to {needed:,}{each}, and all {len(data):,} "
+            f"as asked {whole.total:,}. Raise --budget{fewer}, or name fewer --methods and "
+            f"--metrics; {many} of fewer {data.nouns.units} need fewer, too"
         )
     gone = [m.spec for m in metrics if m not in tests]
     dropped = (*(["the second draw"] if whole.second_draw else []), *gone)
     given = questions or (USUAL_QUESTIONS if adjustable else None)
     return replace(plan, of=len(data), budget=budget, questions=given, dropped=dropped)
+
+
+def _least_texts(explainers: Sequence[Explainer], metrics: Sequence[Metric]) -> int:
+    """Of fewer texts no method could be told from random scores, all comparisons counted."""
+    methods = sum(not e.baseline for e in explainers)
+    tests = sum(
+        bool(q.better) and q.headline
+        for m in metrics
+        if not m.of_model
+        for q in m.effective_quantities.values()
+    )
+    return texts_needed(max(1, methods * tests))
 
 
 def _alike(questions: int, explainers: Sequence[Explainer], data: Dataset[Any]) -> int:

@@ -44,6 +44,9 @@ HARDLY = 0.05
 FAR_OFTENER = 5
 """So many times as often marked words must change answers to be what they hang on."""
 
+FEW_TEXTS = 20
+"""What holds of fewer, however surely, is told with a caution."""
+
 PLACEHOLDERS = {Text.kind: "MORE_TEXTS.csv", Image.kind: "MORE_PICTURES"}
 """By kind of input, a file or folder that is still to be made."""
 
@@ -282,6 +285,11 @@ def _narrower(run: Run) -> list[str]:
         found.append(
             f"the budget held {run.partial.texts:,} of {run.partial.of:,} {run.nouns.many} only: a "
             "larger --budget goes on from here"
+        )
+    if (size := run.config.dataset.size) < FEW_TEXTS:
+        found.append(
+            f"{run.nouns.counted(size)} are few: its figures are rough, and others may show "
+            "otherwise"
         )
     return found
 

@@ -54,6 +54,13 @@ FEWEST_RIGHT = 2
 LEAST_FOUND = 0.025
 """And such a share of the texts that ought to be answered otherwise must be."""
 
+FAR_BELOW = 0.5
+"""A model surely right on less than this share of what always answering one label would be right
+on is not fit to be explained."""
+
+RARE_LABEL = 0.2
+"""Labels of fewer texts may carry a model that tells nothing of the others."""
+
 
 KEYS = {
     "chance_accuracy": "dealt",
@@ -103,6 +110,12 @@ class Health:
     """How many of the other texts it answers rightly."""
     others_expected: int = 0
     """Texts that ought to get another answer than the usual one."""
+    only_label: str = ""
+    """The one label, of few texts, without which it is hardly right oftener than chance."""
+    only_label_recall: float = 0.0
+    """How many of its texts are answered rightly."""
+    rest_accuracy: float = 0.0
+    """How often it is right on all others."""
     label_order: tuple[str, ...] = ()
     """The labels in an order under which the same answers are far oftener right; else empty."""
     label_order_accuracy: float | None = None
@@ -180,6 +193,14 @@ class Health:
         return self.accuracy <= self.chance_accuracy or surely
 
     @property
+    def _below_majority(self) -> bool:
+        return self.high is not None and self.high < (self.majority or 0.0)
+
+    @property
+    def _far_below_majority(self) -> bool:
+        return self.high is not None and self.high < FAR_BELOW * (self.majority or 0.0)
+
+    @property
     def _beats_chance(self) -> bool:
         """Whether it is shown to be right oftener than its answers would be, dealt out at random;
         beside an answer to nearly all texts by several of the others."""
@@ -248,6 +269,11 @@ class Health:
                 f"hiding every {self.nouns.unit} moves its answers by {_small(self.moved or 0.0)} "
                 f"on average, and nothing shows that they hang on {self.nouns.units}"
             )
+        if self._far_below_majority:
+            return (
+                f"it is right on {self.accuracy:.3f} of {self._many}, far seldomer than always "
+                f"answering {self.majority_label} would be ({self.majority:.3f})"
+            )
         if not self._at_chance:
             return ""
         oftener = "no" if (self.accuracy or 0.0) <= (self.chance_accuracy or 0.0) else "hardly"
@@ -306,6 +332,18 @@ class Health:
             )
         if self.caution:
             found.append(self.caution)
+        elif self._below_majority:
+            found.append(
+                f"it is right less often than always answering {self.majority_label} would be "
+                f"({self.accuracy:.3f} against {self.majority:.3f}): many of the answers that are "
+                "explained are wrong"
+            )
+        if self.only_label and not self.caution:
+            found.append(
+                f"it is right on {percent(self.only_label_recall)} of the {self.nouns.many} that "
+                f"are {self.only_label}; on all others ({self.rest_accuracy:.3f}) it is not shown "
+                "to be right oftener than chance. What is found may hold of that answer alone"
+            )
         if self.length_auc >= BY_LENGTH and not self.by_words:
             found.append(goes_by_length(self.length_auc, self.nouns))
         if self.moved is not None and self.moved < INSENSITIVE:
@@ -392,6 +430,7 @@ def judged(
     counts = np.bincount(gold, minlength=len(labels))
     chance_accuracy, p = accuracy_by_chance(gold, said)
     order, order_accuracy = other_order(gold, said, len(labels), high)
+    only, recall, rest = only_label(gold, said, len(labels))
     return replace(
         _with_usual(found, said, labels),
         others_right=int(right[said != np.bincount(said).argmax()].sum()),
@@ -404,6 +443,9 @@ def judged(
         chance_accuracy=chance_accuracy,
         p_vs_chance=p,
         can_beat_chance=chance_of_all_right(counts) <= LEVEL,
+        only_label="" if only is None else labels[only],
+        only_label_recall=recall,
+        rest_accuracy=rest,
         label_order=tuple(labels[i] for i in order),
         label_order_accuracy=order_accuracy,
     )
@@ -476,6 +518,26 @@ def accuracy_by_chance(gold: IntArray, said: IntArray) -> tuple[float, float]:
     rng = np.random.default_rng(0)
     reached = sum(int((rng.permutation(gold) == said).sum()) >= hits for _ in range(SHUFFLES))
     return float(shares[0] @ shares[1]), (reached + 1) / (SHUFFLES + 1)
+
+
+def only_label(gold: IntArray, said: IntArray, n_labels: int) -> tuple[int | None, float, float]:
+    """The label of few texts without which a model is hardly right oftener than chance, if there is
+    one, how many of its texts are answered rightly, and how many of the others."""
+    right = gold == said
+    counts = np.bincount(gold, minlength=n_labels)
+    recalls = np.bincount(gold, weights=right, minlength=n_labels) / np.maximum(counts, 1)
+    few = np.flatnonzero((counts >= SELDOM) & (counts < RARE_LABEL * len(gold)))
+    if not len(few):
+        return None, 0.0, 0.0
+    chosen = int(few[recalls[few].argmax()])
+    rest = gold != chosen
+    if len(np.unique(gold[rest])) < 2:
+        return None, 0.0, 0.0
+    chance, p = accuracy_by_chance(gold[rest], said[rest])
+    _, high = share_interval(right[rest].astype(np.float64))
+    if p <= LEVEL or high >= chance + HARDLY_BETTER * (1 - chance):
+        return None, 0.0, 0.0
+    return chosen, float(recalls[chosen]), float(right[rest].mean())
 
 
 def chance_of_all_right(counts: IntArray) -> float:

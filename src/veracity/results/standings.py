@@ -15,9 +15,9 @@ import numpy as np
 from ..core.errors import RunError
 from ..core.files import read_json, write_json
 from ..core.inputs import FloatArray, IntArray, Nouns, Text, input_kind
-from ..core.metrics import Quantity
+from ..core.metrics import CHANGED, Quantity
 from ..core.schema import from_json
-from .columns import Column
+from .columns import HIDDEN_HOW, Column
 from .power import detectable_mean, differs_enough
 from .run import STANDINGS, Run
 from .statistics import LEVEL as LEVEL
@@ -136,6 +136,9 @@ def keep_standings(run: Run, found: Sequence[Standing]) -> None:
 LEAST_EFFECT = 0.05
 """Where even the best words found move a quantity by less, nothing is said of bluntness."""
 
+NO_EFFECT = 0.01
+"""What moves answers less, or changes fewer, does nothing."""
+
 BLUNT = 0.8
 """A test is blunt where random words reach so much of what the best words found reach."""
 
@@ -154,14 +157,41 @@ def _with_blunt(found: list[Standing], run: Run) -> list[Standing]:
         if not s.headline and (not s.share or np.median(sizes) < 2 * first):
             continue
         if s.ceiling > LEAST_EFFECT and chance.on_searched >= BLUNT * s.ceiling:
-            effects[s.model, s.where] = f"on {s.searched} {s.nouns.many} searched, " + (
+            figures = f"on {s.searched} {s.nouns.many} searched, " + (
                 f"{s.name.replace('_', ' ')} {chance.on_searched:.3f} against {s.ceiling:.3f}"
                 if s.headline
                 else f"{first} random {s.nouns.units} {s.where} change "
                 f"{percent(chance.on_searched)} of the answers, the best {first} "
                 f"{percent(s.ceiling)}"
             )
+            effects[s.model, s.where] = (
+                f"random ones do nearly what the best that a search found do ({figures})"
+            )
+    for model in {s.model for s in found}:
+        effects |= _by_number([s for s in found if s.model == model])
     return [replace(s, blunt=effects.get((s.model, s.where), "")) if s.where else s for s in found]
+
+
+def _by_number(found: Sequence[Standing]) -> dict[tuple[str, str], str]:
+    """Words that change nothing when others stand in their place, though the answer changes when
+    they are left out: it is their number that counts."""
+    deleted, masked = HIDDEN_HOW["delete"], HIDDEN_HOW["mask"]
+    most: defaultdict[str, float] = defaultdict(float)
+    for s in found:
+        if s.better == "higher" and (s.headline or s.name == CHANGED):
+            means = [abs(e.mean) for e in s.entries if e.n]
+            most[s.where] = max(most[s.where], *means, abs(s.ceiling or 0.0))
+    changed = [s for s in found if s.name == CHANGED and s.where == deleted]
+    if masked not in most or most[masked] > NO_EFFECT or not changed:
+        return {}
+    s = changed[0]
+    if (share := max((e.mean for e in s.entries if e.n), default=0.0)) <= LEAST_EFFECT:
+        return {}
+    return {
+        (s.model, deleted): f"none of them matters where another {s.nouns.unit} takes its place "
+        f"(with {s.nouns.units} {masked}, no method changes an answer, with {s.nouns.units} "
+        f"{deleted} up to {percent(share)} change)"
+    }
 
 
 def compare(
@@ -282,6 +312,12 @@ def _compare(columns: Sequence[Column], chance: Sequence[str]) -> list[Standing]
         group_sums((c.values[:, i] - c.values[:, j])[:, None], c.families)[:, 0]
         for c, i, j in pairs
     ]
+    # where two ways of hiding give the same scores, that is one comparison and not two
+    same: dict[tuple[object, bytes], int] = {}
+    first = [
+        same.setdefault((group, np.round(d, 9).tobytes()), k)
+        for k, (group, d) in enumerate(zip(holm_groups, differences, strict=True))
+    ]
     raw = np.ones(len(differences))
     for n in {len(d) for d in differences}:
         # all columns of one length share their random signs, which cost more than the sums
@@ -290,9 +326,10 @@ def _compare(columns: Sequence[Column], chance: Sequence[str]) -> list[Standing]
         raw[places] = paired_tests(table, draws=draws)
     corrected = np.ones(len(raw))
     for group in set(holm_groups):
-        own = [k for k, g in enumerate(holm_groups) if g == group]
+        own = [k for k in same.values() if holm_groups[k] == group]
         corrected[own] = holm(raw[own])
-    sizes = Counter(holm_groups)
+    corrected = corrected[first]
+    sizes = Counter(holm_groups[k] for k in same.values())
     tested = {}
     for c in directed:
         p = np.ones((len(c.methods), len(c.methods)))

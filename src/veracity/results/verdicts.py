@@ -100,9 +100,8 @@ def _verdict(
     if blunt is not None and all(s.blunt for s in telling):
         return none(
             f"no method is recommended: which {nouns.units} are hidden hardly matters to this "
-            f"model. Random ones do nearly what the best that a search found do ({blunt.blunt}), "
-            f"so it seems to go by how many {nouns.units} there are, or by what is no "
-            f"{nouns.unit}. Do not show {nouns.units}; look at the model."
+            f"model: {blunt.blunt}. So it seems to go by how many {nouns.units} there are, or by "
+            f"what is no {nouns.unit}. Do not show {nouns.units}; look at the model."
         )
     leaders = [_leaders(s) for s in telling]
     common = set.intersection(*leaders)
@@ -193,24 +192,26 @@ def _nearness(tests: Sequence[Standing], method: str) -> float:
 def _chance_sentence(tests: Sequence[Standing]) -> tuple[str, bool]:
     """Why no method is told from chance, too few texts or no difference, and whether more texts
     could tell."""
-    first = next(s for s in tests if s.best is not None)
-    best, nouns = first.best, first.nouns
-    assert best is not None
-    few = [s for s in tests if s.best is not None and not s.best.could_beat_chance]
+    ranked = [(s, s.best) for s in tests if s.best is not None]
+    few = [(s, best) for s, best in ranked if not best.could_beat_chance]
+    # where nothing differs says more than where too little does
+    first, best = min(few or ranked, key=lambda one: one[1].n_unlike_chance)
+    nouns = first.nouns
     if few:
-        k = max(s.chance_comparisons for s in few)
+        k = first.chance_comparisons
         if best.n_unlike_chance == 0 and best.n >= texts_needed(k):
+            where = f" {condition(first)}" if len(tests) > 1 else ""
             return (
-                "no method is recommended: every method scores as random scores do on all "
-                f"{best.n} {nouns.many}, so it makes no difference which {nouns.units} are hidden. "
-                f"More {nouns.many} will not help; look at the model."
+                f"no method is recommended: every method scores as random scores do on all "
+                f"{best.n} {nouns.many}{where}, so it makes no difference which {nouns.units} are "
+                f"hidden. More {nouns.many} will not help; look at the model."
             ), False
         if best.n >= texts_needed(k):
             return (
                 f"nothing can be said: {best.method}, the best, scores otherwise than random "
                 f"scores on {best.n_unlike_chance} of {best.n} {nouns.many} only, and {k} "
                 f"{'comparisons need' if k > 1 else 'comparison needs'} {texts_needed(k)} such "
-                f"{nouns.many}. Give more {nouns.many}, and {nouns.more_units}{_ahead(few[0])}."
+                f"{nouns.many}. Give more {nouns.many}, and {nouns.more_units}{_ahead(first)}."
             ), True
         many = f"{best.n} {f'{nouns.many} are' if best.n != 1 else f'{nouns.one} is'}"
         scored = f" that could be scored (of {best.n + best.undefined})" if best.undefined else ""
@@ -219,7 +220,7 @@ def _chance_sentence(tests: Sequence[Standing]) -> tuple[str, bool]:
             f"result, however clear, could be told from luck. Give at least {texts_needed(k)} "
             + ("such " if scored else "")
             + f"{nouns.many}, better several times as many"
-            + _ahead(few[0])
+            + _ahead(first)
             + "."
         ), True
     against = f", random scores {first.chance.mean:.3f}" if first.chance else ""
@@ -234,7 +235,7 @@ def _chance_sentence(tests: Sequence[Standing]) -> tuple[str, bool]:
 def _ahead(s: Standing) -> str:
     """What few texts hint at."""
     best, chance = s.best, s.chance
-    if best is None or chance is None:
+    if best is None or chance is None or f"{best.mean:.3f}" == f"{chance.mean:.3f}":
         return ""
     return f" (so far {best.method} is ahead, {best.mean:.3f} against {chance.mean:.3f})"
 
