@@ -352,6 +352,19 @@ def test_labels_that_do_not_fit_are_told(tmp_path: Path) -> None:
 # ---- what was asked ---------------------------------------------------------------------------
 
 
+def test_a_method_that_learnt_explains_again_for_a_metric_that_came_later(
+    cnn: Any, small: Dataset, made: Splits, tmp_path: Path
+) -> None:
+    """As after a kill between its explanations and its scores."""
+    ask = {"train": made.train.select(range(60)), "out": tmp_path / "r", "extras": False}
+    methods = ["decision_tree", "random_scores"]
+    some = small.select(range(3))
+    audit(cnn, some, methods, "erasure", **ask)
+    more = audit(cnn, some, methods, ["erasure", "local_lipschitz(points=2)"], **ask)
+    column = more.run.column("local_lipschitz(points=2)", "lipschitz", more.run.models[0])
+    assert len(column.of("decision_tree")) == 3
+
+
 def test_wrong_wishes_are_told_before_anything_is_written(
     cnn: Any, bag: WordWeights, small: Dataset, tmp_path: Path
 ) -> None:

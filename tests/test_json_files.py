@@ -34,13 +34,15 @@ def test_what_is_not_defined_comes_back(tmp_path: Path) -> None:
 
 
 def test_a_changed_record_is_told(tmp_path: Path) -> None:
-    record = {"name": "é", "figures": {10: 0.1, 2: 1e300, "b": [math.nan, -0.0]}}
+    record = {"name": "é", "figures": {10: 0.1, 2: 25.0, "b": [math.nan, -0.0]}}
     path = write_json(tmp_path / "f.json", record)
     as_written = read_json(path)
     assert as_written == as_read(record)
     content = json.loads(path.read_text("utf-8"))
     path.write_text(json.dumps(content, sort_keys=True), "utf-8")
     assert read_json(path) == as_written  # laid out anew, nothing else
+    path.write_text(json.dumps(content).replace("25.0", "25"), "utf-8")
+    assert read_json(path) == as_written  # as other programs spell numbers
     content["figures"]["2"] = 2e300
     path.write_text(json.dumps(content), "utf-8")
     with (

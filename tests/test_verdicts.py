@@ -442,6 +442,14 @@ def test_what_is_not_shown_to_beat_chance_is_not_called_chance() -> None:
     assert "More texts may tell" in said.sentence
 
 
+def test_what_is_surely_worse_than_chance_is_said_to_be() -> None:
+    worse = entry("grad_cam", 0.001, is_best=True, p_chance=8.6e-6, better_than_chance=False)
+    chance = entry("random", 0.0, is_chance=True, p_chance=None, better_than_chance=None)
+    (said,) = verdicts([standing_of("consistency", (worse, chance))])
+    assert said.use is None and not said.more_texts
+    assert "surely worse (p 8.6e-06" in said.sentence and "rule out luck" not in said.sentence
+
+
 def test_texts_of_one_label_are_no_evidence_against_a_model() -> None:
     # three orders of (2, 1): all right by chance in one of them
     assert chance_of_all_right(np.array([2, 1])) == pytest.approx(1 / 3)

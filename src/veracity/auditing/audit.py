@@ -208,15 +208,20 @@ def default_folder(data: Dataset, models: Iterable[str]) -> Path:
 def _fitted(
     run: Run, ready: PreparedAudit, batches: Sequence[Sequence[int]], train: Source | None
 ) -> dict[tuple[str, str], Explainer]:
-    """By model and method: those that learn, having learnt; what is written already need not be
-    learnt again."""
+    """By model and method: those that learn, having learnt; they need not where all that they
+    explained, and all scores, for which some metrics have them explain again, are written."""
 
     ids = [[ready.data.examples[i].id for i in places] for places in batches]
+    tests = [m.spec for m in ready.metrics if not m.of_model]
 
     def is_written(model: str, explainer: Explainer) -> bool:
         return all(
-            complete_part(run.attribution_part(model, explainer.spec, b), own) is not None
+            complete_part(part, own) is not None
             for b, own in enumerate(ids)
+            for part in (
+                run.attribution_part(model, explainer.spec, b),
+                *(run.score_part(model, explainer.spec, test, b) for test in tests),
+            )
         )
 
     return {

@@ -102,12 +102,13 @@ def read_json(path: Path) -> Any:
 
 def with_checksum(record: Mapping[str, Any]) -> dict[str, Any]:
     """A record by which `read_json` tells whether it was changed since."""
-    return {**record, CHECKSUM: _checksum(json.loads(json.dumps(record)))}
+    return {**record, CHECKSUM: _checksum(record)}
 
 
 def _checksum(record: Mapping[str, Any]) -> str:
-    """Of what is said, however it is laid out."""
-    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
+    """Of what is said, however it is laid out and numbers are spelt: some write 25.0 as 25."""
+    said = json.loads(json.dumps(record), parse_int=float)
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
 def parse_json(text: str, where: object = "JSON") -> Any:

@@ -225,6 +225,11 @@ def _chance_sentence(tests: Sequence[Standing]) -> tuple[str, bool]:
         ), True
     against = f", random scores {first.chance.mean:.3f}" if first.chance else ""
     p = "" if best.p_chance is None else f" (p {best.p_chance:.2g}, all comparisons counted)"
+    if best.p_chance is not None and best.p_chance < LEVEL:
+        return (
+            f"no method beats random scores: the best, {best.method}, reaches "
+            f"{_interval(best, nouns)}{against}, which is surely worse{p}."
+        ), False
     return (
         f"no method is shown to beat random scores: the best, {best.method}, reaches "
         f"{_interval(best, nouns)}{against}, which does not rule out luck{p}. More {nouns.many} "
