@@ -356,7 +356,7 @@ def test_a_method_that_learnt_explains_again_for_a_metric_that_came_later(
     cnn: Any, small: Dataset, made: Splits, tmp_path: Path
 ) -> None:
     """As after a kill between its explanations and its scores."""
-    ask = {"train": made.train.select(range(60)), "out": tmp_path / "r", "extras": False}
+    ask: dict[str, Any] = {"train": made.train.select(range(60)), "out": tmp_path / "r"}
     methods = ["decision_tree", "random_scores"]
     some = small.select(range(3))
     audit(cnn, some, methods, "erasure", **ask)
