@@ -424,7 +424,13 @@ def _halves(shares: Sequence[Interval]) -> list[Comparison]:
     least, most = ABOUT_HALF
     return [
         Comparison(
-            name=f"training {i + 1}", value=value, low=low, high=high, least=least, most=most
+            name=f"training {i + 1}",
+            value=value,
+            low=low,
+            high=high,
+            least=least,
+            most=most,
+            signed=False,
         )
         for i, (value, low, high) in enumerate(shares)
     ]

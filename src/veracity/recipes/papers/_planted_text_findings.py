@@ -295,7 +295,12 @@ class PlantedTextReader:
             if len(masses) >= ENOUGH:
                 share = _mean(_masses(article, PLANTED, "pooled_share"))
                 barely = Comparison.of_mean(
-                    "Attr%", masses, units="trainings", least=-np.inf, most=2 * share
+                    "Attr%",
+                    masses,
+                    units="trainings",
+                    least=-np.inf,
+                    most=2 * share,
+                    signed=False,
                 )
                 yield self.declared.claim("barely", [barely], where=where, share=share)
             cn = [m for m in _masses(by_dataset.get("cn", {}), PLANTED) if not np.isnan(m)]
@@ -330,6 +335,7 @@ class PlantedTextReader:
                     units="rates",
                     least=-np.inf,
                     most=NEAR,
+                    signed=False,
                 )
                 name = "near_best_but_lowest" if excepted else "near_best"
                 yield self.declared.claim(
@@ -351,7 +357,9 @@ class PlantedTextReader:
             )
         marked = [s["selection"]["pooled_marked"] for k, s in counted.items() if k[0] != "article"]
         if len(marked) >= ENOUGH:
-            articles = Comparison.of_mean("articles", marked, units="models", least=0.9)
+            articles = Comparison.of_mean(
+                "articles", marked, units="models", least=0.9, signed=False
+            )
             yield self.declared.claim("only_articles", [articles], n=len(marked))
         more = [
             step["selection"]["pooled_misleading"] - other["selection"]["pooled_misleading"]
