@@ -6,7 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ..results.health import BY_LENGTH
+from ..results.statistics import share_interval
 from .candidates import PHRASE, WORD
 
 if TYPE_CHECKING:
@@ -157,6 +160,16 @@ def barely_better(record: Suspects) -> bool:
     """Whether answers as often right could well be luck, though nothing else is wrong with the
     model."""
     return not record.fault and (record.p_vs_chance or 0.0) > SURELY_BETTER
+
+
+def below_majority(record: Suspects) -> bool:
+    """Whether the model is surely less often right than always answering the commonest label, and
+    nothing is said of it otherwise."""
+    if record.fault or record.majority is None:
+        return False
+    right = round(record.accuracy * record.texts)
+    answers = np.arange(record.texts) < right
+    return share_interval(answers.astype(np.float64))[1] < record.majority
 
 
 def is_unsteady(record: Suspects) -> bool:

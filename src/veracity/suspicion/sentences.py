@@ -16,6 +16,7 @@ from .decisions import (
     MIN_COVERAGE,
     WEAK_CUE,
     barely_better,
+    below_majority,
     counted_suspects,
     deciding_surface,
     is_copied,
@@ -36,6 +37,9 @@ from .decisions import (
 
 if TYPE_CHECKING:
     from .record import Suspect, Suspects
+
+MOST_UNMOVED = 0.5
+"""Where more texts get the same answer whatever is hidden, that is told: the others are few."""
 
 JUMPS = 0.01
 """From this share of answers that are exactly 0 or 1 on, log-odds are told with a warning."""
@@ -156,6 +160,12 @@ def _cautions(record: Suspects) -> Iterator[str]:
                 f"Answers hang on {what} the labels of these texts do not follow "
                 f"({'; '.join(some)} of the answers change)"
             )
+    if below_majority(record):
+        yield (
+            f"The model is right surely less often ({record.accuracy:.3f}) than always answering "
+            f"{record.majority_label} would be ({record.majority:.3f}): what it leans on serves it "
+            "badly. Check its labels and how texts are prepared for it"
+        )
     if record.fault and not record.single_answer:
         # what such a model leans on is luck: neither a leak nor its subject
         yield from (record.remark, record.detection_limit)
@@ -321,12 +331,19 @@ def uncovered(vectors: str, coverage: float) -> str:
     )
 
 
-def redundant(share: float, method: str, *, switched: bool) -> str:
-    """What it means that words, hidden one at a time, hardly matter though together they do."""
-    seen = (
-        f"Hiding words one at a time does {percent(max(share, 0))} of what hiding all of them "
-        "does, in the median text: each alone seems to weigh nothing where several tell the same, "
-        "pull different ways, or answers jump"
+def redundant(share: float, unmoved: float, method: str, *, switched: bool) -> str:
+    """What it means that words, hidden one at a time, hardly matter though together they do, in
+    the texts whose answers hang on words at all."""
+    effect = f"iding words one at a time does {percent(max(share, 0))} of what hiding all of them"
+    seen = f"H{effect} does, in the median text"
+    if unmoved > MOST_UNMOVED:
+        seen = (
+            f"Most texts ({percent(unmoved)}) get the same answer with all words hidden. In the "
+            f"others, h{effect} does, in the median one"
+        )
+    seen += (
+        ": each alone seems to weigh nothing where several tell the same, pull different ways, or "
+        "answers jump"
     )
     if switched:
         return f"{seen}. So weights are told by {method}, which hides words together"

@@ -28,7 +28,7 @@ from ..data.words import read_text
 from ..engine.call_counter import count_calls
 from ..engine.inference import probabilities
 from ..explainers import explainers as known_explainers
-from ..results.health import BY_LENGTH, Health, judged
+from ..results.health import BY_LENGTH, ROUNDING, Health, judged
 from ..results.separability import length_auc, separable_answers
 from .candidates import CASING, FIRST, LAST, SIGN, WORD, Candidates, WordTable
 from .decisions import FLIPS, MIN_COVERAGE, MORE_THAN_LABELS, WEAK_CUE
@@ -184,7 +184,7 @@ def _found(search: _Search, plan: SuspectsPlan, remark: str) -> Suspects:
         answered = answers.argmax(axis=1)
         lengths = {e.id: (e.input.n_features, len(e.input.text)) for e in data}
         by_length = length_auc(lengths, dict(zip(lengths, answered.tolist(), strict=True)))
-        share = explained_share(model, words, scores, explained_labels, answers)
+        share, unmoved = explained_share(model, words, scores, explained_labels, answers)
         is_redundant = share is not None and abs(share) < REDUNDANT_SHARE
         label_length_auc = length_auc(lengths, dict(zip(lengths, gold.tolist(), strict=True)))
         turned = None
@@ -198,7 +198,7 @@ def _found(search: _Search, plan: SuspectsPlan, remark: str) -> Suspects:
             if search.fallback:
                 explainer = known_explainers.make(search.fallback)
                 scores = scored(explainer)
-            reason = redundant(share, explainer.spec, switched=bool(search.fallback))
+            reason = redundant(share, unmoved, explainer.spec, switched=bool(search.fallback))
             remark = f"{remark}. {reason}" if remark else reason
         evidence = Evidence(
             data=data,
@@ -254,7 +254,11 @@ def _found(search: _Search, plan: SuspectsPlan, remark: str) -> Suspects:
         questions=calls.questions,
         seed=seed,
         found=found,
-        others=tuple(s for s in leaders if s.p_value > search.false_alarms and s.name not in known),
+        others=tuple(
+            s
+            for s in leaders
+            if s.p_value > search.false_alarms and s.name not in known and not _unseen(s)
+        ),
         unfollowed=unfollowed,
         fault=health.fault or health.caution,
         dots=_dots(ranked, candidates),
@@ -274,6 +278,17 @@ def _found(search: _Search, plan: SuspectsPlan, remark: str) -> Suspects:
         majority_label=health.majority_label,
         p_vs_chance=health.p_vs_chance,
         repeat_difference=_repeat_difference(model, data, answers),
+    )
+
+
+def _unseen(suspect: Suspect) -> bool:
+    """Whether it is a way of writing that changes no answer by anything: the model cannot see it,
+    and its weight is that of the words under it."""
+    tries = [e for e in (suspect.put_in, suspect.taken_out) if e.texts]
+    return (
+        suspect.kind == CASING
+        and bool(tries)
+        and all(max(abs(e.mean), e.error) < ROUNDING for e in tries)
     )
 
 
