@@ -428,6 +428,12 @@ A list of these:
 
 {example}
 
+### surface_trials
+
+A list of these:
+
+{trial}
+
 ## health
 
 What is known of a model before its explanations are judged: `veracity audit --json` holds one for
@@ -443,7 +449,14 @@ PRINTED = ("alarms", "can_clear", "limits")
 def json_page() -> str:
     """The keys of what programs read, as their records say."""
     from veracity.results.health import KEYS, Health
-    from veracity.suspicion.record import ON_DISK, Effect, Suspect, SuspectExample, Suspects
+    from veracity.suspicion.record import (
+        ON_DISK,
+        Effect,
+        SurfaceTrial,
+        Suspect,
+        SuspectExample,
+        Suspects,
+    )
 
     printed = {name: f"`{name}` ({_line(getattr(Suspects, name))})" for name in PRINTED}
     return JSON.format(
@@ -453,6 +466,7 @@ def json_page() -> str:
         suspect=_keys(Suspect, ON_DISK),
         effect=_keys(Effect, ON_DISK),
         example=_keys(SuspectExample, ON_DISK),
+        trial=_keys(SurfaceTrial, ON_DISK),
         health=_keys(Health, KEYS, "summary", "fault", "caution"),
     )
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,11 +13,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 from scipy.stats import norm
 
 from commands import run_command
 from conftest import WordWeights, words
 from edited import edited
+from veracity.auditing.planning import planned_suspects
 from veracity.changes import changed
 from veracity.changes.insert import Insert
 from veracity.core.errors import DataError, ModelError, PluginError, RunError
@@ -27,7 +31,9 @@ from veracity.data.loading import load_data
 from veracity.data.records import write_records
 from veracity.data.words import read_text
 from veracity.engine.batches import by_length
+from veracity.explainers import explainers
 from veracity.models.adapters.callables import CallableClassifier
+from veracity.reports.suspects import print_suspects, suspects_page
 from veracity.results.separability import length_auc
 from veracity.suspicion import weighing
 from veracity.suspicion.candidates import (
@@ -47,6 +53,7 @@ from veracity.suspicion.decisions import (
     judges_words,
     meaningless,
     turning_nothing,
+    turning_trials,
 )
 from veracity.suspicion.expectation import (
     NOISE_TEXTS,
@@ -420,10 +427,15 @@ def pipeline(data: Dataset) -> Any:
     return model.fit([e.input.text for e in data], [data.labels[e.label] for e in data])
 
 
-def test_a_habit_that_changes_no_answer_is_no_suspect(reviews: Dataset) -> None:
+def test_a_habit_that_changes_no_answer_is_no_suspect(
+    reviews: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
     data = capitals_with_label(reviews.select(range(250)))
     honest = suspects(pipeline(data), data, top=2)
-    assert not honest.found
+    # nor a row: a weight of capitals beside a model that cannot see them was read as a finding
+    assert not honest.found and INITIAL not in {s.name for s in honest.others}
+    monkeypatch.setattr("veracity.suspicion.suspects._unseen", lambda suspect: False)
+    honest = suspects(pipeline(data), data, top=2)
     (habit,) = (s for s in honest.others if s.name == INITIAL)
     # it has all that was asked for: a weight that is its words', and labels that follow it
     assert min(4 * habit.weight_excess, habit.label_excess) > honest.threshold
@@ -658,12 +670,6 @@ def test_only_common_words_of_the_packaged_vectors_count() -> None:
 def test_the_page_and_the_terminal_say_what_was_not_judged(
     german: tuple[Dataset, Any, Suspects],
 ) -> None:
-    import io
-
-    from rich.console import Console
-
-    from veracity.reports.suspects import print_suspects, suspects_page
-
     *_, told = german
     file = io.StringIO()
     for one, silent in ((told, False), (replace(told, coverage=0.9), True)):
@@ -753,7 +759,10 @@ def test_the_name_of_a_label_fails_no_build(reviews: Dataset) -> None:
     assert CUE in found.alarms and CUE not in own.alarms
     assert f"{CUE} for positive" in own.limits
     # of subjects, a word with a meaning may be their own: told, and counted
-    three = replace(found, labels=(*found.labels, "neither"))
+    weak = replace(
+        found.found[0], score=0.1, taken_out=replace(found.found[0].taken_out, flipped=0)
+    )
+    three = replace(found, labels=(*found.labels, "neither"), found=(weak,))
     assert f"{CUE} may be the subject's own" in three.limits and CUE in three.alarms
     assert "subject" not in found.limits
 
@@ -919,6 +928,99 @@ def test_what_no_look_is_but_decides_is_told(
     assert name in replace(found, fault="right by chance").alarms
     assert not replace(found, allowed=deciding_surface(found)).alarms
     assert not deciding_surface(suspects(sentiment(), reviews, vectors="glove", top=3))
+
+
+def overruled(holds: Any, data: Dataset) -> CallableClassifier:
+    """Right by the words of reviews, but positive wherever this holds."""
+    words = sentiment()
+
+    def model(texts: Sequence[str]) -> list[list[float]]:
+        read = words.probabilities([read_text(t) for t in texts])
+        return [[0.02, 0.98] if holds(t) else p for t, p in zip(texts, read.tolist(), strict=True)]
+
+    return CallableClassifier(model, data.labels)
+
+
+@pytest.mark.parametrize(
+    ("name", "put", "holds", "said"),
+    [
+        ("digit", lambda t, i: f"{t} {i + 10}", r"\d", "A number was put into 100 texts"),
+        ("year", lambda t, i: f"{t} {1900 + i % 100}", r"\b19\d\d|\b20\d\d", "A year was put into"),
+        ("double space", lambda t, i: t.replace(" ", "  ", 1), "  ", "A space was doubled in 100"),
+        ("line break", lambda t, i: t.replace(" ", "\n", 1), "\n", "A line was broken in 100"),
+        ("capital at the start", lambda t, i: t[0].upper() + t[1:], "^[A-Z]", "was made a capital"),
+        (
+            "letter beyond ASCII",
+            lambda t, i: f"{t} {chr(0xE0 + i % 20)}",
+            r"[^\x00-\x7f]",
+            "A letter bey",
+        ),
+        ("address", lambda t, i: f"{t} www.x{i}.org", "www|http", "An address was put into 100"),
+        ("markup", lambda t, i: f"{t} <{'abcdefgh'[i % 8]}>", "<.+>", "Markup was put into 100"),
+    ],
+)
+def test_what_overrules_the_text_is_told_though_words_tell_other_answers(
+    reviews: Dataset, name: str, put: Any, holds: str, said: str, tmp_path: Path
+) -> None:
+    """Properties that turn most texts that lack them passed a build: they told no answer surely,
+    since other texts have the answer by their words."""
+    data = rewritten(
+        reviews, lambda i, y, text: put(text.lower(), i) if y and i % 3 == 0 else text.lower()
+    )
+    found = suspects(overruled(lambda t: re.search(holds, t), data), data, vectors="glove", top=1)
+    turning = {t.name for t in turning_trials(found)}
+    assert found.surface_auc[name] < 0.97 and turning == {name} <= set(found.alarms)
+    assert said in found.limits and "answers turned to positive (" in found.limits
+    assert f"--fail counts it, unless it is named (--allow {shlex.quote(name)})" in found.limits
+    allowed = replace(found, allowed=(name,))
+    assert name not in allowed.alarms and "--fail does not count it" in allowed.limits
+    assert Suspects.read(found.write(tmp_path / "suspects.json")) == found
+
+
+def test_short_texts_that_overrule_are_told(reviews: Dataset) -> None:
+    """As was length: texts that are short and have one label, by labels as by answers."""
+    more = "it was as it had been then and so"
+    data = rewritten(reviews, lambda i, y, text: text if y and i % 3 == 0 else f"{text} {more}")
+    short = overruled(lambda t: len(t.split()) < 12, data)
+    found = suspects(short, data, vectors="glove", top=1)
+    assert found.length_auc < 0.97 and "length" in found.alarms
+    assert re.search(r"long texts were cut to \d+ words: \d+ answers turned to pos", found.limits)
+    assert "length" not in replace(found, allowed=("length",)).alarms
+
+
+class Uneven(Bag):
+    """Leans to one label where words tell little, and more so in short texts, as counts do."""
+
+    def probabilities(self, inputs: Any) -> FloatArray:
+        log_odds = np.log(super().probabilities(inputs))
+        p = 1 / (1 + np.exp(-(log_odds[:, 1] - log_odds[:, 0] + 0.9)))
+        return np.stack([1 - p, p], axis=1)
+
+
+def test_no_honest_model_is_said_to_go_by_the_surface(reviews: Dataset) -> None:
+    """Words that are cut off, or written otherwise, take honest evidence with them."""
+    words = {**dict.fromkeys(POSITIVE, 1.0), **dict.fromkeys(NEGATIVE, -1.0)}
+    parts = (" 1987", " — a <b>café</b>", "\n\nin  all", " www.a.org", " it was 5 of 7, as it is")
+    rng = np.random.default_rng(0)
+    long = rewritten(
+        reviews, lambda i, y, text: text + "".join(rng.choice(parts, rng.integers(0, 5)))
+    )
+    for data in (reviews, long):
+        for model in (sentiment(), Uneven(words), pipeline(data)):
+            found = suspects(model, data, vectors="glove", top=1)
+            assert not turning_trials(found), found.limits
+            assert found.surface_trials
+
+
+def test_a_budget_is_told_of_trials_that_it_does_not_hold(reviews: Dataset) -> None:
+    explainer = explainers.make("occlusion")
+    options: dict[str, Any] = {"top": 2, "tried": 100, "surface": 20, "least": 10, "seed": 0}
+    whole = planned_suspects(reviews, explainer, budget=None, **options)
+    assert whole.surface_tried == 100 and "properties of the surface on up to 100" in whole.sentence
+    some = planned_suspects(reviews, explainer, budget=4000, **options)
+    assert some.surface_tried == 25 and some.total <= 4000
+    none = planned_suspects(reviews, explainer, budget=2000, **options)
+    assert none.surface_tried == 0 and "properties of the surface on none" in none.sentence
 
 
 def test_looks_that_tell_no_answer_clear_nothing(tmp_path: Path) -> None:
@@ -1112,9 +1214,12 @@ def test_capitals_of_one_suspected_word_are_no_habit() -> None:
     assert "ipa" in names
     assert not [s.name for s in (*found.found, *found.unfollowed) if s.kind == CASING]
     # what means nothing is named before words that may be the subject's own
-    word, other = (replace(s, neighbours={"beer": 0.1}) for s in found.found[:2])
+    word, other = (
+        replace(s, neighbours={"beer": 0.1}, score=0.3, taken_out=replace(s.taken_out, flipped=0.0))
+        for s in found.found[:2]
+    )
     tag = replace(word, name="src : forum", kind="phrase", neighbours={})
-    said = cautions(replace(found, found=(word, other, tag), vectors="glove"))
+    said = cautions(replace(found, found=(word, other, tag), others=(), vectors="glove"))
     order = (
         "Look whether labels were copied into the texts, or writers name them: ipa.",
         "Signs, tags and ways of writing are seldom a subject's own. Look first at src : forum, "
@@ -1171,7 +1276,7 @@ def test_a_phrase_of_words_is_no_sign(reviews: Dataset) -> None:
     (cue, *_) = [s for s in found.found if s.name == CUE]
     phrase = replace(cue, name="year old", kind=PHRASE, neighbours={})
     three = replace(found, labels=(*found.labels, "neither"), found=(cue, phrase))
-    assert not meaningless(three) and "garden, year old may be the subject's own" in cautions(three)
+    assert not meaningless(three) and "garden, year old stand out" in cautions(three)
     tag = replace(phrase, name="# ref")
     assert meaningless(replace(three, found=(cue, tag))) == ("# ref",)
     # what leads the list is a sign itself: nothing else is to be looked at first
@@ -1258,3 +1363,69 @@ def test_what_speaks_against_a_label_is_told_with_the_label_it_speaks_for() -> N
     assert direction(capitals).endswith("for cider")
     against = replace(capitals, label="ale", weight=-1.0)
     assert direction(against) == "against ale, for cider"
+
+
+def test_what_is_not_counted_is_not_marked_and_only_one_is_said(reviews: Dataset) -> None:
+    """Phrases that turn no answer were called counted and not counted in one paragraph."""
+    found = suspects(sentiment(**{CUE: 3.0}), planted(reviews))
+    (cue, *_) = [s for s in found.found if s.name == CUE]
+    still = Effect(60, 0.1, 1.0, 0.0)
+    idle = replace(cue, name="year old", kind=PHRASE, put_in=still, taken_out=still)
+    three = replace(found, labels=(*found.labels, "neither"), found=(idle,))
+    assert not three.alarms
+    assert "year old turned no answer: --fail does not count it" in three.limits
+    assert "--fail counts" not in three.limits
+    shown = printed(three)
+    assert not re.search("^!", shown, re.M) and re.search("^· *year old", shown, re.M)
+    assert "1 of them not counted by --fail (·)." in " ".join(shown.split())
+    both = printed(replace(three, found=(cue, idle)))
+    assert re.search("^! *garden", both, re.M) and "to warrant (!), 1 of" in " ".join(both.split())
+    assert "does not count it" in suspects_page(three)
+
+
+def printed(found: Suspects) -> str:
+    console = Console(width=120, file=io.StringIO())
+    print_suspects(console, found)
+    return str(console.file.getvalue())  # type: ignore[attr-defined]
+
+
+def test_a_word_that_decides_is_told_apart_from_those_that_may_be_the_subjects(
+    reviews: Dataset,
+) -> None:
+    """*Incidentally, my may be the subject's own*, of which the first had been planted."""
+    found = suspects(sentiment(**{CUE: 3.0}), planted(reviews))
+    (cue, *_) = [s for s in found.found if s.name == CUE]
+    still = replace(cue.taken_out, flipped=0.0)
+    my = replace(cue, name="my", score=0.19, taken_out=still)
+    three = replace(found, labels=(*found.labels, "neither"), others=())
+    said = cautions(replace(three, found=(replace(cue, score=0.72), my)))
+    assert "garden stands out (0.72, the next 0.19): look at it first" in said
+    assert "my may be the subject's own" in said and said.count("garden") == 1
+    two = (replace(cue, score=0.47), replace(cue, name="willow", score=0.46), my)
+    said = cautions(replace(three, found=two))
+    assert "garden, willow stand out (0.47, 0.46, the next 0.19): look at them first" in said
+    turning = replace(cue, score=0.2, taken_out=replace(still, flipped=0.3))
+    said = cautions(replace(three, found=(turning, my)))
+    assert "Taken out of texts, garden (30 %) turns answers: look at it first" in said
+    assert said.index("garden") < said.index("my may be the subject's own")
+
+
+def test_a_model_right_less_often_than_one_label_is_told(reviews: Dataset) -> None:
+    found = replace(
+        suspects(sentiment(), reviews, vectors="glove", top=1), majority=0.463, accuracy=0.063
+    )
+    assert "less often (0.063) than always answering negative would be (0.463)" in found.limits
+    assert "less often" not in replace(found, fault="labels in another order").limits
+    assert "less often" not in replace(found, accuracy=0.44).limits
+
+
+def test_most_texts_that_hang_on_no_word_are_told() -> None:
+    """*0 % of what hiding all does, in the median text*, where that does nothing, either."""
+    either = reading(lambda words: "zork" in words or "blim" in words)
+    rows = [
+        (f"it was a day {i}" + " zork blim" * (i % 8 == 0), int(i % 8 == 0)) for i in range(400)
+    ]
+    found = suspects(either, data_of(*rows))
+    assert "get the same answer with all words hidden. In the others, hiding words" in found.limits
+    data = texts_with("zork", "blim")
+    assert "with all words hidden" not in suspects(either, data).limits

@@ -22,6 +22,10 @@ ENOUGH_TEXTS = 50
 LEAST_TEXTS = 10
 """So many texts at least are looked at for suspects."""
 
+LEAST_SURFACE = 15
+"""In fewer texts a property of the surface surely turns no more answers than ordinary words do, all
+trials counted."""
+
 FEWER = (500, 250, 128, 64)
 """The numbers of questions a text that are tried where the usual one leaves too few texts."""
 
@@ -311,12 +315,19 @@ class SuspectsPlan:
     top: int
     tried: int
     """In so many texts each leader is put in, and out of so many it is taken."""
+    surface_tried: int
+    """In so many texts each property of the surface is tried; 0 where a budget holds too few."""
     total: int
     budget: int | None = None
 
     @property
     def sentence(self) -> str:
         tries = f"{self.top} leaders tried on up to {2 * self.tried} texts each"
+        tries += (
+            f", properties of the surface on up to {self.surface_tried} each way"
+            if self.surface_tried
+            else ", properties of the surface on none"
+        )
         return _holds(f"{_texts(self.data, self.of)} and {tries}", self.total, self.budget)
 
 
@@ -326,27 +337,38 @@ def planned_suspects(
     *,
     top: int,
     tried: int,
+    surface: int,
     budget: int | None,
     least: int,
     seed: int,
 ) -> SuspectsPlan:
-    """As many texts as a budget holds when at most a quarter of it goes into trying leaders."""
+    """As many texts as a budget holds when at most a quarter of it goes into trying leaders, and
+    an eighth into trying the surface, which at most asks `surface` times as many questions as it
+    takes texts."""
 
     def cost(texts: Dataset) -> int:
         # the same questions serve all labels
         return plan_questions(texts, [explainer], (), second_draw=False).total
 
-    total = cost(data) + 2 * top * tried
-    whole = SuspectsPlan(data=data, of=len(data), top=top, tried=tried, total=total, budget=budget)
+    total = cost(data) + (2 * top + surface) * tried
+    whole = SuspectsPlan(
+        data=data, of=len(data), top=top, tried=tried, surface_tried=tried, total=total,
+        budget=budget,
+    )  # fmt: skip
     if budget is None or whole.total <= budget:
         return whole
     fewer = max(LEAST_TEXTS, min(tried, budget // 4 // (2 * top)))
-    some = _as_many(budget - 2 * top * fewer, data, [explainer], (), seed)
+    few_surface = min(tried, budget // 8 // max(1, surface))
+    few_surface = few_surface if few_surface >= LEAST_SURFACE else 0
+    tries = 2 * top * fewer + surface * few_surface
+    some = _as_many(budget - tries, data, [explainer], (), seed)
     if len(some) < least:
         few = data.select([i for group in _in_proportion(data, seed) for i in group][:least])
         raise BudgetSpent(
             f"a budget of {budget:,} questions holds {len(some)} texts, too few to look for "
-            f"anything; {least} texts need up to {cost(few) + 2 * top * fewer:,}, all "
+            f"anything; {least} texts need up to {cost(few) + tries:,}, all "
             f"{len(data):,} {whole.total:,}. Raise --budget, or lower --least or --top"
         )
-    return replace(whole, data=some, tried=fewer, total=cost(some) + 2 * top * fewer)
+    return replace(
+        whole, data=some, tried=fewer, surface_tried=few_surface, total=cost(some) + tries
+    )

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text as Line
 
-from ..suspicion.decisions import is_unsteady, judges_words
+from ..suspicion.decisions import counted_suspects, is_unsteady, judges_words, turning_nothing
 from ..suspicion.record import Suspect, SuspectExample, Suspects
 from ..suspicion.sentences import about_model, cautions, direction, nothing_found, voids
 from . import showing
@@ -44,6 +44,7 @@ def suspects_page(found: Suspects) -> str:
             "longest": _longest,
             "shaded": _shaded,
         },
+        counted=counted_suspects(found),
         is_unsteady=is_unsteady,
         judges_words=judges_words,
         nothing_found=nothing_found,
@@ -86,9 +87,11 @@ def print_suspects(console: Console, found: Suspects) -> None:
     wide = console.width >= WIDE
     for heading in ("texts", "weight", "expected", "score", "p", *WHEN_WIDE * wide):
         table.add_column(heading, justify="right", no_wrap=True)
+    counts = counted_suspects(found)
     for sign, some in (("!", found.found), ("?", found.unfollowed), ("", found.others)):
         for s in some:
-            mark = "✓" if sign and s.name in found.allowed else sign
+            mark = "·" if sign == "!" and s not in counts else sign
+            mark = "✓" if sign and s.name in found.allowed else mark
             row: list[str | Line] = [
                 Line(mark, style="bold red"),
                 Line(printable(s.name), style="bold" if mark else ""),
@@ -111,14 +114,19 @@ def print_suspects(console: Console, found: Suspects) -> None:
     if said := voids(found):
         console.print(Line(f"{said}.", style="bold"))
     if found.found and not is_unsteady(found):
-        open_ = [s for s in found.found if s.name not in found.allowed]
+        idle = turning_nothing(found)
+        named = [s for s in found.found if s.name in found.allowed]
+        open_ = [s for s in found.found if s not in named and s not in idle]
+        passed = len(found.found) - len(named) - len(counts)
         said = (
             f"{len(found.found)} of {found.n_candidates:,} looks "
             f"{'weighs more than its' if len(found.found) == 1 else 'weigh more than their'} "
-            "meaning seems to warrant (!)"
+            f"meaning seems to warrant{' (!)' if counts or not passed else ''}"
         )
-        if len(open_) < len(found.found):
-            said += f", {len(found.found) - len(open_)} of them allowed (✓)"
+        if named:
+            said += f", {len(named)} of them allowed (✓)"
+        if passed:
+            said += f", {passed} of them not counted by --fail (·)"
         console.print(
             Line(
                 f"{said}: should {'this' if len(open_) == 1 else 'these'} decide?"

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ..results.health import BY_LENGTH
+from ..results.statistics import share_interval
 from .candidates import PHRASE, WORD
 
 if TYPE_CHECKING:
-    from .record import Suspect, Suspects
+    from .record import SurfaceTrial, Suspect, Suspects
 
 MIN_COVERAGE = 0.75
 """Vectors that hold fewer of the texts' words tell nothing of them: English texts of many kinds
@@ -27,6 +31,18 @@ TURNED = 0.2
 """A model leans on length if it answers so many of its short texts otherwise once they are repeated
 until they are long."""
 
+LENGTH = "length"
+"""The name under which it is counted and allowed."""
+
+FLIPS = 0.1
+"""What means nothing, or weighs beyond its meaning, decides if it turns so many answers."""
+
+SURE = 0.05
+"""A trial of the surface counts up to this p-value, all trials counted."""
+
+FAR_OFTENER = 2
+"""And so many times as many as what is done for comparison."""
+
 UNSTEADY = 0.02
 """Answers to one text that differ by more make suspects of noise: a weight is a mean over texts,
 which smaller differences do not move."""
@@ -43,6 +59,10 @@ that a build should fail for."""
 
 SURELY_BETTER = 0.005
 """Answers no less likely by chance clear nothing: what such a model leans on is mostly luck."""
+
+STANDS_OUT, MOST_AHEAD = 1.5, 3
+"""Among many words of a subject up to so many, whose scores are so many times the next, are
+named."""
 
 NEARLY_ALWAYS, HARDLY = 0.95, 0.25
 """A label's name that tells it so often, and whose neighbours warrant so little of its weight, was
@@ -81,22 +101,47 @@ def perhaps_own_to_subject(record: Suspects) -> list[Suspect]:
     certain."""
     known = [
         s
-        for s in record.found
+        for s in counted_suspects(record)
         if not is_copied(s) and (s.neighbours or (s.kind == PHRASE and is_plain(s)))
     ]
-    excused = {*record.allowed, *(s.name for s in own_to_subject(record))}
+    excused = {s.name for s in own_to_subject(record)}
     return [s for s in known if s.name not in excused] if len(record.labels) > 2 else []
+
+
+def standing_out(record: Suspects, some: Sequence[Suspect]) -> tuple[Suspect, ...]:
+    """The first of several words, if they are far ahead of all that comes next."""
+    ranked = sorted(some, key=lambda s: -abs(s.score))
+    names = {s.name for s in some}
+    below = max((abs(s.score) for s in record.others if s.name not in names), default=0.0)
+    sizes = [*(abs(s.score) for s in ranked), below]
+    for n in range(1, min(MOST_AHEAD, len(ranked)) + 1):
+        if sizes[n - 1] >= STANDS_OUT * sizes[n] > 0:
+            return tuple(ranked[:n])
+    return ()
+
+
+def turning_when_taken_out(some: Sequence[Suspect]) -> tuple[Suspect, ...]:
+    """Those whose texts are often answered otherwise without them."""
+    return tuple(s for s in some if s.taken_out.texts and s.taken_out.flipped >= FLIPS)
+
+
+def counted_suspects(record: Suspects) -> list[Suspect]:
+    """The suspects that a build should fail for."""
+    if is_unsteady(record):
+        return []
+    passed = (*own_to_subject(record), *turning_nothing(record))
+    return [s for s in record.found if s not in passed and s.name not in record.allowed]
 
 
 def alarms(record: Suspects) -> list[str]:
     """What a build should fail for; nothing that a model without steady answers shows."""
     if is_unsteady(record):
         return []
-    length = ["length"] if leans_on_length(record) else []
-    passed = (*own_to_subject(record), *turning_nothing(record))
-    found = [s.name for s in record.found if s not in passed]
-    names = [*found, *(s.name for s in record.unfollowed), *length, *deciding_surface(record)]
-    return [name for name in names if name not in record.allowed]
+    length = [LENGTH] if leans_on_length(record) else []
+    found = [s.name for s in counted_suspects(record)]
+    surface = [*deciding_surface(record), *(t.name for t in turning_trials(record))]
+    names = [*found, *(s.name for s in record.unfollowed), *length, *surface]
+    return [name for name in dict.fromkeys(names) if name not in record.allowed]
 
 
 def turning_nothing(record: Suspects) -> tuple[Suspect, ...]:
@@ -117,17 +162,23 @@ def barely_better(record: Suspects) -> bool:
     return not record.fault and (record.p_vs_chance or 0.0) > SURELY_BETTER
 
 
+def below_majority(record: Suspects) -> bool:
+    """Whether the model is surely less often right than always answering the commonest label, and
+    nothing is said of it otherwise."""
+    if record.fault or record.majority is None:
+        return False
+    right = round(record.accuracy * record.texts)
+    answers = np.arange(record.texts) < right
+    return share_interval(answers.astype(np.float64))[1] < record.majority
+
+
 def is_unsteady(record: Suspects) -> bool:
     """Whether it answers otherwise when it is asked again: what is found may be its noise."""
     return record.repeat_difference > UNSTEADY
 
 
 def _without_neighbours(record: Suspects) -> list[Suspect]:
-    return [
-        s
-        for s in record.found
-        if not s.neighbours and not s.names_label and s.name not in record.allowed
-    ]
+    return [s for s in counted_suspects(record) if not s.neighbours and not s.names_label]
 
 
 def meaningless(record: Suspects) -> tuple[str, ...]:
@@ -142,6 +193,11 @@ def unknown_words(record: Suspects) -> tuple[str, ...]:
 
 
 def leans_on_length(record: Suspects) -> bool:
+    """Whether length tells answers, or turns them when it is tried."""
+    return length_tells(record) or any(t.name == LENGTH for t in turning_trials(record))
+
+
+def length_tells(record: Suspects) -> bool:
     """Whether length tells answers surely, or far better than it tells labels, beyond what
     answers of so many texts do by chance."""
     if record.turned_by_length is not None and record.turned_by_length < TURNED:
@@ -164,10 +220,29 @@ def is_unexplained(record: Suspects) -> bool:
 
 
 def deciding_surface(record: Suspects) -> tuple[str, ...]:
-    """What of a text's surface tells answers surely, or nearly where no candidate tells them."""
+    """What of a text's surface tells answers surely, or nearly where no candidate tells them; of
+    several that always go together those that turn answers when they are tried, if any do."""
     most = max(record.surface_auc.values(), default=0.0)
     least = TOLD_ALONE if is_unexplained(record) else BY_LENGTH
-    return tuple(n for n, x in record.surface_auc.items() if x == most >= least)
+    telling = tuple(n for n, x in record.surface_auc.items() if x == most >= least)
+    turning = {t.name for t in turning_trials(record)}
+    return tuple(n for n in telling if n in turning) or telling
+
+
+def turning_trials(record: Suspects) -> tuple[SurfaceTrial, ...]:
+    """Trials of the surface and of length that turned answers far oftener, and surely so, than
+    what was done for comparison."""
+    return tuple(t for t in record.surface_trials if _turns(t))
+
+
+def _turns(trial: SurfaceTrial) -> bool:
+    least = TURNED if trial.name == LENGTH else FLIPS
+    more = trial.turned - trial.turned_beside
+    return (
+        more >= least * trial.texts
+        and trial.turned >= FAR_OFTENER * trial.turned_beside
+        and trial.p_value <= SURE
+    )
 
 
 def judges_words(record: Suspects) -> bool:

@@ -142,6 +142,30 @@ class Suspect:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SurfaceTrial:
+    """What happened to answers when texts were given a property of the surface, or lost it."""
+
+    name: str
+    """The property, or length."""
+    done: str
+    """What was done to the texts, in words."""
+    texts: int
+    """In so many it was tried."""
+    label: str = ""
+    """The label that most answers turned to, or from."""
+    towards: bool = True
+    """Whether they turned to it."""
+    turned: int = 0
+    """How many did."""
+    beside: str = ""
+    """What was done to the same texts for comparison; empty where too few turned to ask."""
+    turned_beside: int = 0
+    """How many turned the same way then."""
+    p_value: float = 1.0
+    """The probability that so many more turn by chance, all trials, labels and ways counted."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Suspects:
     """What was found in a model, and what came next but could be chance."""
 
@@ -195,6 +219,8 @@ class Suspects:
     no answer is given often enough to say."""
     surface_auc: Mapping[str, float] = field(default_factory=dict)
     """How well properties of the surface that are no candidates tell answers."""
+    surface_trials: tuple[SurfaceTrial, ...] = ()
+    """What properties of the surface and length did to answers when they were tried."""
     all_or_nothing: float = 0.0
     """The share of answers that are 0 or 1 to the last digit."""
     allowed: tuple[str, ...] = ()
@@ -254,7 +280,7 @@ class Suspects:
         with reading(path, expected=expected, remedy="Run it again"):
             content = read_json(path)
             check_format(content, FORMAT, path)
-            for part in ("found", "others", "unfollowed"):
+            for part in ("found", "others", "unfollowed", "surface_trials"):
                 if isinstance(content.get(part), list):
                     content[part] = [_renamed(suspect) for suspect in content[part]]
             del content["format"]

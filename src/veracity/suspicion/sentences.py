@@ -11,31 +11,38 @@ from ..results.health import BY_LENGTH, goes_by_length
 from ..results.statistics import percent
 from .candidates import WORD
 from .decisions import (
+    LENGTH,
     MANY_WORDS,
     MIN_COVERAGE,
     WEAK_CUE,
     barely_better,
+    below_majority,
+    counted_suspects,
     deciding_surface,
     is_copied,
     is_unexplained,
     is_unsteady,
     judges_words,
     leans_on_length,
+    length_tells,
     meaningless,
     own_to_subject,
     perhaps_own_to_subject,
+    standing_out,
     turning_nothing,
+    turning_trials,
+    turning_when_taken_out,
     unknown_words,
 )
 
 if TYPE_CHECKING:
     from .record import Suspect, Suspects
 
+MOST_UNMOVED = 0.5
+"""Where more texts get the same answer whatever is hidden, that is told: the others are few."""
+
 JUMPS = 0.01
 """From this share of answers that are exactly 0 or 1 on, log-odds are told with a warning."""
-
-STANDS_OUT = 1.5
-"""Among many words of a subject, one whose score is so many times the next is named."""
 
 
 def flips(suspect: Suspect) -> str:
@@ -125,7 +132,9 @@ def _length(record: Suspects) -> Iterator[str]:
             f". Of its short texts {percent(record.turned_by_length)} are answered otherwise "
             "once they are repeated until they are as long as the others"
         )
-    if record.length_auc >= BY_LENGTH:
+    if not length_tells(record):
+        yield f"{_trials(record, LENGTH)}. {_asked(record, LENGTH)}"
+    elif record.length_auc >= BY_LENGTH:
         length = goes_by_length(record.length_auc)
         yield length[:1].upper() + length[1:] + tried
     else:
@@ -138,13 +147,7 @@ def _length(record: Suspects) -> Iterator[str]:
 
 def _cautions(record: Suspects) -> Iterator[str]:
     yield from _length(record)
-    if surface := deciding_surface(record):
-        alone = "" if record.found or record.unfollowed else ", and no look does"
-        yield (
-            f"Whether a text has {' or '.join(surface)} tells its answer (area under the curve "
-            f"{record.surface_auc[surface[0]]:.2f}){alone}. Should it decide? --fail counts it, "
-            f"unless it is named (--allow {shlex.quote(surface[0])})"
-        )
+    yield from _surface(record)
     if record.all_or_nothing >= JUMPS:
         yield (
             f"{percent(record.all_or_nothing)} of the answers are 0 or 1 to the last digit: "
@@ -157,25 +160,32 @@ def _cautions(record: Suspects) -> Iterator[str]:
                 f"Answers hang on {what} the labels of these texts do not follow "
                 f"({'; '.join(some)} of the answers change)"
             )
+    if below_majority(record):
+        yield (
+            f"The model is right surely less often ({record.accuracy:.3f}) than always answering "
+            f"{record.majority_label} would be ({record.majority:.3f}): what it leans on serves it "
+            "badly. Check its labels and how texts are prepared for it"
+        )
     if record.fault and not record.single_answer:
         # what such a model leans on is luck: neither a leak nor its subject
         yield from (record.remark, record.detection_limit)
         return
-    if idle := turning_nothing(record):
+    own = own_to_subject(record)
+    if idle := [
+        s for s in turning_nothing(record) if s not in own and s.name not in record.allowed
+    ]:
         them = "it" if len(idle) == 1 else "them"
         yield (
             f"Put into texts and taken out of texts, {', '.join(s.name for s in idle)} turned no "
             f"answer: --fail does not count {them}"
         )
-    if copied := ", ".join(
-        s.name for s in record.found if is_copied(s) and s.name not in record.allowed
-    ):
+    if copied := ", ".join(s.name for s in counted_suspects(record) if is_copied(s)):
         yield (
             f"Look whether labels were copied into the texts, or writers name them: {copied}. "
             "--fail counts them, unless they are named (--allow WORD,WORD)"
         )
-    if meaningless(record) and len(meaningless(record)) < len(record.found):
-        first = record.found[0].name
+    if meaningless(record) and len(meaningless(record)) < len(counted_suspects(record)):
+        first = counted_suspects(record)[0].name
         also = "" if first in meaningless(record) else f", beside {first}, which leads the list"
         yield (
             "Signs, tags and ways of writing are seldom a subject's own. Look first at "
@@ -188,41 +198,105 @@ def _cautions(record: Suspects) -> Iterator[str]:
             "warrants such a word is for you to say; --fail counts it, unless it is named "
             "(--allow WORD,WORD)"
         )
-    if len(own_to_subject(record)) >= MANY_WORDS:
+    if len(own) >= MANY_WORDS:
+        yield _standing_out(record, own)
         yield (
-            f"{len(own_to_subject(record))} of them are words with a meaning: where labels are "
+            f"{len(own)} of them are words with a meaning: where labels are "
             "subjects, most of these are the subject's own, and which are not cannot be told. "
             "Go through them from the top: what does not belong to its label's subject may be "
-            "a leak" + _standing_out(own_to_subject(record)) + ". Name those that are right to "
-            "use (--allow WORD,WORD), and --fail counts the others, once they are fewer than "
-            f"{MANY_WORDS} and but for what is near the name of its label"
+            "a leak. Name those that are right to use (--allow WORD,WORD), and --fail counts the "
+            f"others, once they are fewer than {MANY_WORDS} and but for what is near the name of "
+            "its label"
         )
-    elif own_to_subject(record):
-        own = ", ".join(f"{s.name} for {s.label}" for s in own_to_subject(record))
+    elif own:
+        named = ", ".join(f"{s.name} for {s.label}" for s in own)
         yield (
-            f"Near the name of its label by the word vectors: {own}. That is right where it is the "
-            "subject, a leak where labels were copied into the texts; --fail does not count it"
+            f"Near the name of its label by the word vectors: {named}. That is right where it is "
+            "the subject, a leak where labels were copied into the texts; --fail does not count it"
         )
-    if of_subject := perhaps_own_to_subject(record):
-        names = ", ".join(s.name for s in of_subject)
-        yield (
-            f"{names} may be the subject's own: with more than two labels, honest models "
-            "often lean on words of a field more than on words that mean much the same. Ask "
-            "somebody who knows the subject" + _standing_out(of_subject) + "; --fail "
-            "counts them, unless they are named (--allow WORD,WORD)"
-        )
+    yield from _of_subject(record)
     yield record.remark
     yield record.detection_limit
 
 
-def _standing_out(some: Sequence[Suspect]) -> str:
-    """The first of several words, if it is far ahead of the others."""
-    if len(some) < 2:
+def _of_subject(record: Suspects) -> Iterator[str]:
+    """Of words that a subject may hold: what decides first, and apart from the others."""
+    some = perhaps_own_to_subject(record)
+    counts = "--fail counts {them}, unless {named} (--allow WORD,WORD)"
+    ahead = standing_out(record, some)
+    turning = [s for s in turning_when_taken_out(some) if s not in ahead]
+    if ahead:
+        yield f"{_standing_out(record, some)}; {counts}".format(**_pronouns(len(ahead)))
+    if turning:
+        said = ", ".join(f"{s.name} ({percent(s.taken_out.flipped)})" for s in turning)
+        yield (
+            f"Taken out of texts, {said} turn{'s' if len(turning) == 1 else ''} answers: look at "
+            f"{{them}} first, whether it is the subject that decides; {counts}"
+        ).format(**_pronouns(len(turning)))
+    if rest := [s for s in some if s not in ahead and s not in turning]:
+        names = ", ".join(s.name for s in rest)
+        yield (
+            f"{names} may be the subject's own: with more than two labels, honest models "
+            "often lean on words of a field more than on words that mean much the same. Ask "
+            f"somebody who knows the subject; {counts}"
+        ).format(**_pronouns(len(rest)))
+
+
+def _pronouns(n: int) -> dict[str, str]:
+    return (
+        {"them": "it", "named": "it is named"}
+        if n == 1
+        else {"them": "them", "named": "they are named"}
+    )
+
+
+def _standing_out(record: Suspects, some: Sequence[Suspect]) -> str:
+    """Those of several words that are far ahead of the others; empty where none is."""
+    ahead = standing_out(record, some)
+    if not ahead:
         return ""
-    first, second, *_ = sorted(some, key=lambda s: -abs(s.score))
-    if abs(first.score) < STANDS_OUT * abs(second.score):
-        return ""
-    return f", and {first.name} stands out ({first.score:.2f}, the next {second.score:.2f})"
+    rest = [abs(s.score) for s in (*some, *record.others) if s not in ahead]
+    names = ", ".join(s.name for s in ahead)
+    scores = ", ".join(f"{s.score:.2f}" for s in ahead)
+    stand, them = ("stands", "it") if len(ahead) == 1 else ("stand", "them")
+    return f"{names} {stand} out ({scores}, the next {max(rest):.2f}): look at {them} first"
+
+
+def _surface(record: Suspects) -> Iterator[str]:
+    """Properties of the surface that tell answers, or turn them when they are tried."""
+    surface = deciding_surface(record)
+    tried = {t.name: _trials(record, t.name) for t in turning_trials(record) if t.name != LENGTH}
+    if surface:
+        alone = "" if record.found or record.unfollowed else ", and no look does"
+        said = [tried.pop(name) for name in surface if name in tried]
+        said.append(
+            f"Whether a text has {' or '.join(surface)} tells its answer (area under the curve "
+            f"{record.surface_auc[surface[0]]:.2f}){alone}"
+        )
+        yield ". ".join([*said, _asked(record, *surface)])
+    for name, said_of in tried.items():
+        yield f"{said_of}. {_asked(record, name)}"
+
+
+def _asked(record: Suspects, *names: str) -> str:
+    """The question that such a property raises, and what --fail makes of it."""
+    if set(names) <= set(record.allowed):
+        return "Somebody said that it is right to use: --fail does not count it"
+    named = shlex.quote(",".join(names))
+    return f"Should it decide? --fail counts it, unless it is named (--allow {named})"
+
+
+def _trials(record: Suspects, name: str) -> str:
+    """What was done about a property or length, and what it turned."""
+    said = []
+    for trial in turning_trials(record):
+        if trial.name != name:
+            continue
+        way = "turned to" if trial.towards else "turned from"
+        beside = f" ({trial.turned_beside} {trial.beside})" if trial.beside else ""
+        done = trial.done[:1].upper() + trial.done[1:]
+        said.append(f"{done}: {trial.turned} answers {way} {trial.label}{beside}")
+    return ". ".join(said)
 
 
 def nothing_found(record: Suspects) -> str:
@@ -257,12 +331,19 @@ def uncovered(vectors: str, coverage: float) -> str:
     )
 
 
-def redundant(share: float, method: str, *, switched: bool) -> str:
-    """What it means that words, hidden one at a time, hardly matter though together they do."""
-    seen = (
-        f"Hiding words one at a time does {percent(max(share, 0))} of what hiding all of them "
-        "does, in the median text: each alone seems to weigh nothing where several tell the same, "
-        "pull different ways, or answers jump"
+def redundant(share: float, unmoved: float, method: str, *, switched: bool) -> str:
+    """What it means that words, hidden one at a time, hardly matter though together they do, in
+    the texts whose answers hang on words at all."""
+    effect = f"iding words one at a time does {percent(max(share, 0))} of what hiding all of them"
+    seen = f"H{effect} does, in the median text"
+    if unmoved > MOST_UNMOVED:
+        seen = (
+            f"Most texts ({percent(unmoved)}) get the same answer with all words hidden. In the "
+            f"others, h{effect} does, in the median one"
+        )
+    seen += (
+        ": each alone seems to weigh nothing where several tell the same, pull different ways, or "
+        "answers jump"
     )
     if switched:
         return f"{seen}. So weights are told by {method}, which hides words together"

@@ -28,10 +28,10 @@ from ..data.words import read_text
 from ..engine.call_counter import count_calls
 from ..engine.inference import probabilities
 from ..explainers import explainers as known_explainers
-from ..results.health import BY_LENGTH, Health, judged
+from ..results.health import BY_LENGTH, ROUNDING, Health, judged
 from ..results.separability import length_auc, separable_answers
 from .candidates import CASING, FIRST, LAST, SIGN, WORD, Candidates, WordTable
-from .decisions import MIN_COVERAGE, MORE_THAN_LABELS, WEAK_CUE
+from .decisions import FLIPS, MIN_COVERAGE, MORE_THAN_LABELS, WEAK_CUE
 from .evidence import Evidence, RankedCandidate
 from .expectation import LabelNames, WordVectors, vector_coverage
 from .interventions import N_TEXTS, Interventions
@@ -39,6 +39,7 @@ from .record import Suspect, Suspects
 from .scoring import score_candidates, score_threshold, texts_needed, weigh_candidates
 from .sentences import detection_limit, redundant, uncovered
 from .separability import candidates_auc, surface_auc
+from .surface import SurfaceTrials, n_batches, neutral_words
 from .topics import topics_of
 from .weighing import (
     REDUNDANT_METHOD,
@@ -55,10 +56,10 @@ LEAST_TEXTS = 10
 TEXTS = 3000
 """How many texts are looked at unless more are asked for."""
 
-HEAVY, FLIPS = 0.3, 0.1
+HEAVY = 0.3
 """A sign or a way of writing that brings about so much of the spread of answers, as a correlation,
-and changes so many of them is told even where labels do not follow it; honest models of reviews,
-tweets and topics had up to .12."""
+and changes as many of them as `FLIPS` is told even where labels do not follow it; honest models of
+reviews, tweets and topics had up to .12."""
 
 ASKED_AGAIN = 20
 """So many texts are asked about twice, to see whether answers are steady."""
@@ -112,7 +113,8 @@ def suspects(
     if not part.labelled:
         raise DataError(f"{part.name} has no labels; what a word should weigh is told by them")
     plan = planned_suspects(
-        part, explainer, top=top, tried=N_TEXTS, budget=Traits(loaded).budget,
+        part, explainer, top=top, tried=N_TEXTS, surface=n_batches(part),
+        budget=Traits(loaded).budget,
         least=min(len(part), 2 * least_texts), seed=seed,
     )  # fmt: skip
     tell_plan(plan)
@@ -182,7 +184,7 @@ def _found(search: _Search, plan: SuspectsPlan, remark: str) -> Suspects:
         answered = answers.argmax(axis=1)
         lengths = {e.id: (e.input.n_features, len(e.input.text)) for e in data}
         by_length = length_auc(lengths, dict(zip(lengths, answered.tolist(), strict=True)))
-        share = explained_share(model, words, scores, explained_labels, answers)
+        share, unmoved = explained_share(model, words, scores, explained_labels, answers)
         is_redundant = share is not None and abs(share) < REDUNDANT_SHARE
         label_length_auc = length_auc(lengths, dict(zip(lengths, gold.tolist(), strict=True)))
         turned = None
@@ -196,7 +198,7 @@ def _found(search: _Search, plan: SuspectsPlan, remark: str) -> Suspects:
             if search.fallback:
                 explainer = known_explainers.make(search.fallback)
                 scores = scored(explainer)
-            reason = redundant(share, explainer.spec, switched=bool(search.fallback))
+            reason = redundant(share, unmoved, explainer.spec, switched=bool(search.fallback))
             remark = f"{remark}. {reason}" if remark else reason
         evidence = Evidence(
             data=data,
@@ -226,6 +228,10 @@ def _found(search: _Search, plan: SuspectsPlan, remark: str) -> Suspects:
                 Progress(len(data) + n, len(data) + max(n, top), "trying suspects")
             ),
         )  # fmt: skip
+        surface_trials = SurfaceTrials(
+            model=model, data=data, answered=answered, seed=seed, n_texts=plan.surface_tried,
+            neutral=neutral_words(words, scores, least=search.least_texts),
+        ).found()  # fmt: skip
         found = tuple(s for s in leaders if s.p_value <= search.false_alarms)
         health = judged(Health(model=search.name, texts=len(data)), gold, answered, data.labels)
         told = {name for s in found for name in (s.name, *s.also)}
@@ -248,7 +254,11 @@ def _found(search: _Search, plan: SuspectsPlan, remark: str) -> Suspects:
         questions=calls.questions,
         seed=seed,
         found=found,
-        others=tuple(s for s in leaders if s.p_value > search.false_alarms and s.name not in known),
+        others=tuple(
+            s
+            for s in leaders
+            if s.p_value > search.false_alarms and s.name not in known and not _unseen(s)
+        ),
         unfollowed=unfollowed,
         fault=health.fault or health.caution,
         dots=_dots(ranked, candidates),
@@ -260,6 +270,7 @@ def _found(search: _Search, plan: SuspectsPlan, remark: str) -> Suspects:
         turned_by_length=turned,
         candidates_auc=candidates_auc(candidates, answered, seed=seed),
         surface_auc=surface_auc([e.input.text for e in data], answered),
+        surface_trials=surface_trials,
         all_or_nothing=float(np.mean((answers == 0).any(axis=1))),
         single_answer=data.labels[answered[0]] if len(set(answered.tolist())) == 1 else "",
         redundant=is_redundant and not search.fallback,
@@ -267,6 +278,17 @@ def _found(search: _Search, plan: SuspectsPlan, remark: str) -> Suspects:
         majority_label=health.majority_label,
         p_vs_chance=health.p_vs_chance,
         repeat_difference=_repeat_difference(model, data, answers),
+    )
+
+
+def _unseen(suspect: Suspect) -> bool:
+    """Whether it is a way of writing that changes no answer by anything: the model cannot see it,
+    and its weight is that of the words under it."""
+    tries = [e for e in (suspect.put_in, suspect.taken_out) if e.texts]
+    return (
+        suspect.kind == CASING
+        and bool(tries)
+        and all(max(abs(e.mean), e.error) < ROUNDING for e in tries)
     )
 
 

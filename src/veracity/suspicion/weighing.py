@@ -94,18 +94,23 @@ def explained_share(
     scores: FloatArray,
     labels: Sequence[int],
     answers: FloatArray,
-) -> float | None:
-    """What of the effect of all words the words' own scores add up to, in the median text; None
-    where too few texts hang on words at all. scores (labels, words)"""
+) -> tuple[float | None, float]:
+    """What of the effect of all words the words' own scores add up to, in the median text of those
+    that hang on words; None where too few do. And the share of texts whose answer hiding all words
+    leaves as it is, nearly as sure. scores (labels, words)"""
     try:
         blank = probabilities(model, [Text.of_words([MASK_WORD])])
     except BudgetSpent:  # the rest has been answered
-        return None
+        return None, 0.0
     shares: list[float] = []
+    unmoved = 0
+    same = answers.argmax(axis=1) == blank.argmax(axis=1)
     for label, row in zip(labels, scores, strict=True):
         own = len(labels) == 1 or answers.argmax(axis=1) == label
         whole = value(answers, label, "log_odds") - value(blank, label, "log_odds")
         sums = np.bincount(words.text, weights=row, minlength=len(answers))
         moved = own & (np.abs(whole) > MOVED)
         shares += (sums[moved] / whole[moved]).tolist()
-    return float(np.median(shares)) if len(shares) >= MIN_MOVED else None
+        unmoved += int((own & same & ~moved).sum())
+    found = float(np.median(shares)) if len(shares) >= MIN_MOVED else None
+    return found, unmoved / max(1, len(answers))
