@@ -66,7 +66,7 @@ def candidates_auc(
     areas = [area_under_curve(row, own > 0) for row, own in zip(scores.T, targets.T, strict=True)]
     counts = targets.sum(axis=0)
     errors = np.sqrt((1 / counts + 1 / (n - counts)) / 12)
-    return float(np.mean(areas)), float(np.mean(areas) + 1.96 * np.mean(errors))
+    return float(np.mean(areas)), min(1.0, float(np.mean(areas) + 1.96 * np.mean(errors)))
 
 
 def _likeness(candidates: Candidates, some: IntArray) -> FloatArray:
