@@ -131,18 +131,19 @@ def test_a_fall_is_due_to_the_winner_where_the_reference_is_alike() -> None:
     assert found.scores == pytest.approx([0, -0.6, 0, 0], abs=1e-6)
 
 
-def test_resnet34_is_that_of_transformers() -> None:
+@pytest.mark.parametrize("width", [16, 64])
+def test_resnet34_is_that_of_transformers(width: int) -> None:
     transformers = pytest.importorskip("transformers")
     config = transformers.ResNetConfig(
         depths=[3, 4, 6, 3],
-        hidden_sizes=[64, 128, 256, 512],
+        hidden_sizes=[width, 2 * width, 4 * width, 8 * width],
         layer_type="basic",
-        embedding_size=64,
+        embedding_size=width,
         num_labels=2,
     )
     peer = transformers.ResNetForImageClassification(config).eval()
     shape = (64, 64)
-    network: Any = architectures.make(f"resnet34(shape={shape})")
+    network: Any = architectures.make(f"resnet34(width={width}, shape={shape})")
     ours = network._model(LABELS, 0).eval()
     theirs, own = list(peer.state_dict().values()), ours.network.state_dict()
     # short cuts stand first in a block there and last here

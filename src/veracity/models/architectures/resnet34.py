@@ -10,36 +10,44 @@ from torch import Tensor, nn
 from ..pictures import PictureArchitecture
 
 BLOCKS = (3, 4, 6, 3)
-WIDTHS = (64, 128, 256, 512)
 
 
 @dataclass(frozen=True)
 class Resnet34(PictureArchitecture):
     """ResNet-34: four stages of basic blocks, whose last maps are averaged."""
 
+    width: int = 64
+    """Maps of the first stage; each later one has twice as many. Half of them train four times as
+    fast on a processor."""
+
+    def __post_init__(self) -> None:
+        if self.width < 1:
+            raise ValueError(f"expected a width of at least 1, got {self.width}")
+
     def network(self, n_labels: int) -> nn.Module:
-        return ResidualNetwork(n_labels)
+        return ResidualNetwork(n_labels, self.width)
 
 
 class ResidualNetwork(nn.Module):
-    def __init__(self, n_labels: int) -> None:
+    def __init__(self, n_labels: int, width: int) -> None:
         super().__init__()
+        widths = [width << stage for stage in range(len(BLOCKS))]
         self.stem = nn.Sequential(
-            nn.Conv2d(3, WIDTHS[0], 7, stride=2, padding=3, bias=False),
-            nn.BatchNorm2d(WIDTHS[0]),
+            nn.Conv2d(3, width, 7, stride=2, padding=3, bias=False),
+            nn.BatchNorm2d(width),
             nn.ReLU(),
             nn.MaxPool2d(3, stride=2, padding=1),
         )
         stages = []
-        for i, (count, (before, width)) in enumerate(
-            zip(BLOCKS, pairwise((WIDTHS[0], *WIDTHS)), strict=True)
+        for i, (count, (before, after)) in enumerate(
+            zip(BLOCKS, pairwise((width, *widths)), strict=True)
         ):
-            first = BasicBlock(before, width, stride=1 if i == 0 else 2)
+            first = BasicBlock(before, after, stride=1 if i == 0 else 2)
             stages.append(
-                nn.Sequential(first, *(BasicBlock(width, width) for _ in range(count - 1)))
+                nn.Sequential(first, *(BasicBlock(after, after) for _ in range(count - 1)))
             )
         self.stages = nn.Sequential(*stages)
-        self.head = nn.Linear(WIDTHS[-1], n_labels)
+        self.head = nn.Linear(widths[-1], n_labels)
         for part in self.modules():
             if isinstance(part, nn.Conv2d):
                 nn.init.kaiming_normal_(part.weight, mode="fan_out", nonlinearity="relu")
