@@ -99,8 +99,11 @@ class Ended:
 
 
 def _last(text: str) -> str:
-    """The end of what was said, without the sentence that every bug is told with."""
-    return " ".join(text.split()).partition(". This should not happen")[0][-200:]
+    """The end of what was said, without the sentence that every bug is told with; of what code in
+    C++ ends with, the beginning, which says where."""
+    said = " ".join(text.split()).partition(". This should not happen")[0]
+    place = said.find("terminate called")
+    return said[-200:] if place < 0 else said[place : place + 800]
 
 
 def set_mark(mark: str) -> None:
