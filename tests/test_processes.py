@@ -165,6 +165,7 @@ def test_what_asks_a_command_to_end_is_told_alike(name: str) -> None:
     assert signal.getsignal(number) == signal.SIG_DFL
     with pytest.raises(KeyboardInterrupt), exits.Signals.handled() as signals:
         os.kill(os.getpid(), number)
+        time.sleep(5)
     assert signals.number == number
     os.kill(os.getpid(), number)  # what is put in order then is not disturbed
     signal.signal(number, signal.SIG_IGN)  # as nohup does
@@ -189,6 +190,34 @@ def test_a_swallowed_signal_is_given_again(monkeypatch: pytest.MonkeyPatch) -> N
     assert not said
     assert signals.number == signal.SIGTERM
     assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
+
+
+FOREIGN = """
+def called_by_a_library():
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(0.05)
+    done.append(True)
+"""
+
+OURS = """
+def calls():
+    called_by_a_library()
+    while True:
+        pass
+"""
+
+
+@pytest.mark.usefixtures("handlers")
+def test_a_signal_waits_for_code_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exits, "OWN_CODE_SECONDS", 60.0)
+    done: list[bool] = []
+    foreign = {"__name__": "torch.hooks", "os": os, "signal": signal, "time": time, "done": done}
+    exec(FOREIGN, foreign)
+    ours = {"__name__": "veracity.engine", "called_by_a_library": foreign["called_by_a_library"]}
+    exec(OURS, ours)
+    with pytest.raises(KeyboardInterrupt), exits.Signals.handled():
+        ours["calls"]()  # type: ignore[operator]
+    assert done
 
 
 DEAF = """

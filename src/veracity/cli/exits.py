@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from types import FrameType
 
@@ -21,6 +22,13 @@ CLOSED_PIPE = SIGNALLED + 13
 RESEND_SECONDS = 2.0
 """Seconds until a signal that was swallowed on the way is given again."""
 
+OWN_CODE_SECONDS = 0.5
+"""Seconds that a signal waits for code of ours to be at work: raised within code that a library in
+C++ called, it may end the process by an abort."""
+
+RETRY_SECONDS = 0.01
+"""Seconds until it looks again."""
+
 MOST_SIGNALS = 3
 """How many signals end the command at once, where code of a model swallows the first."""
 
@@ -33,6 +41,8 @@ class Signals:
     def __init__(self) -> None:
         self.number: int | None = None
         self.count = 0
+        self.since = 0.0
+        """When it was received, in seconds of a clock."""
         self.ended = False
         """Whether what ran has ended, so that nothing is to be raised any more."""
 
@@ -45,12 +55,15 @@ class Signals:
         if self.ended:
             return
         if self.number is None:
-            self.number = number
+            self.number, self.since = number, time.monotonic()
             signal.signal(signal.SIGALRM, self.receive)
-            signal.setitimer(signal.ITIMER_REAL, RESEND_SECONDS, RESEND_SECONDS)
-            raise KeyboardInterrupt
-        if number == signal.SIGALRM:
-            raise KeyboardInterrupt
+        elif number != signal.SIGALRM:
+            return
+        if not _is_ours(frame) and time.monotonic() - self.since < OWN_CODE_SECONDS:
+            signal.setitimer(signal.ITIMER_REAL, RETRY_SECONDS)
+            return
+        signal.setitimer(signal.ITIMER_REAL, RESEND_SECONDS, RESEND_SECONDS)
+        raise KeyboardInterrupt
 
     def swallowed(self, lost: sys.UnraisableHookArgs) -> None:
         """What is raised where nothing can be, as in a destructor; a signal comes again for it."""
@@ -78,6 +91,11 @@ class Signals:
             else:
                 for number, handler in before.items():
                     signal.signal(number, handler)
+
+
+def _is_ours(frame: FrameType | None) -> bool:
+    name = "" if frame is None else str(frame.f_globals.get("__name__", ""))
+    return name.partition(".")[0] == __name__.partition(".")[0]
 
 
 def ignore_signals() -> None:
