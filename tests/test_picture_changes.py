@@ -450,6 +450,10 @@ def test_draws_are_as_many_as_the_paper_says() -> None:
     assert len(list(visibility_draws(PAIRS))) == 100
     assert len(list(correlation_draws(PAIRS))) == 120
     assert list(region_draws(PAIRS, seed=1)) == list(region_draws(PAIRS, seed=1))
+    visible, published = (next(region_draws(PAIRS, level=level)).mark for level in (5, None))
+    assert isinstance(visible, PeripheralBlur)
+    assert visible.sigma == 10.0
+    assert replace(visible, sigma=2.0) == published, "in the same place"
     few = list(region_draws(PAIRS, n=2))
     assert few == [d for d in region_draws(PAIRS) if d.group < 2], "fewer are the first of many"
 

@@ -4,7 +4,7 @@ experiments on pictures (definitions 6.4, 9.5). Lengths are those of pictures of
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -103,12 +103,18 @@ class Draw:
     """Whether the two labels look alike."""
 
 
-def region_draws(pairs: Sequence[Pair], *, n: int = 20, seed: int = 0) -> Iterator[Draw]:
-    """Attribution against the region: so many runs of each mark, each on any confusable pair."""
+def region_draws(
+    pairs: Sequence[Pair], *, n: int = 20, level: int | None = None, seed: int = 0
+) -> Iterator[Draw]:
+    """Attribution against the region: so many runs of each mark, each on any confusable pair. The
+    marks are hardly visible, as published, or of a level of those from 1 to 5."""
     for kind in MANIPULATIONS:
         for group in range(n):
             rng = generator(seed, "region", kind.plugin_name(), str(group))
-            (mark,) = _marks(kind, REGIONS[kind], rng)
+            levels = REGIONS[kind].levels
+            if level is not None:
+                levels = (VISIBILITIES[kind].levels[level - 1],)
+            (mark,) = _marks(kind, replace(REGIONS[kind], levels=levels), rng)
             yield Draw(mark=mark, pair=pairs[int(rng.integers(len(pairs)))], group=group)
 
 

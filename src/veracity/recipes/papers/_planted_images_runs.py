@@ -81,7 +81,7 @@ def drawn_runs(
 ) -> Iterator[PictureRun]:
     """All that is trained and looked at: those first on which others wait."""
     drawn = {
-        "region": region_draws(pairs, n=sizes["runs"], seed=seed),
+        "region": region_draws(pairs, n=sizes["runs"], level=sizes.get("region_level"), seed=seed),
         "visibility": (
             d
             for d in visibility_draws(pairs, groups=sizes["groups"], seed=seed)
