@@ -97,7 +97,7 @@ def test_runs_are_those_that_are_asked_for(tmp_path: Path) -> None:
         if run.experiment == "accuracy":
             assert run.trained in paper.runs and steps[run.step].needs == (run.trained,)
     laptop = PlantedImages().experiment(setup(tmp_path, **_sizes_of_runs("laptop")))
-    assert sum(r.draw is not None and r == r.trained for r in laptop.runs) == 55
+    assert sum(r.draw is not None and r == r.trained for r in laptop.runs) == 60
     few = recipes.make("planted_images(experiments=('accuracy',), manipulations=('striped_hue',))")
     assert isinstance(few, PlantedImages)
     assert [r.step for r in few.experiment(setup(tmp_path)).runs] == [
