@@ -173,7 +173,7 @@ def pretrain(
 
     What it writes is an encoder like any other: veracity train 'transformer(encoder=OUT)' DATA.
     Of elmo it is a source of word vectors: 'text_cnn(embeddings=elmo(encoder=OUT))'."""
-    steps = {"epochs": epochs, "batch_size": batch_size, "seed": seed}
+    steps: dict[str, Any] = {"epochs": epochs, "batch_size": batch_size, "seed": seed}
     steps |= {"learning_rate": learning_rate} if learning_rate is not None else {}
     if encoder.partition("(")[0].strip() == "elmo":
         if lexicon or mine:
