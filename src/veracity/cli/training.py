@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,6 +14,9 @@ from .auditing import audit_answer
 from .options import DataSource, Epochs, LearningRate, Lexicon, Limit, Seed, StepTexts, Workers
 from .reading import FileOptions, emotional_words, read_training
 from .showing import Answer, ProgressBars, stderr
+
+if TYPE_CHECKING:
+    from ..core.examples import Dataset
 
 
 def demo(
@@ -141,7 +145,9 @@ def pretrain(
     encoder: Annotated[
         str,
         typer.Argument(
-            metavar="ENCODER", help="Folder of a transformers encoder, or minilm or chinese."
+            metavar="ENCODER",
+            help="Folder of a transformers encoder, or minilm or chinese; or elmo, or "
+            "elmo(size=128, memory=512), to learn a language model of letters.",
         ),
     ],
     data: DataSource,
@@ -157,13 +163,22 @@ def pretrain(
     ] = False,
     epochs: Annotated[int, typer.Option(min=1, help="Passes over the texts.")] = 3,
     batch_size: Annotated[int, typer.Option(min=1, help="Texts per step.")] = 32,
-    learning_rate: Annotated[float, typer.Option(help="Size of a step.")] = 5e-5,
+    learning_rate: Annotated[
+        float | None, typer.Option(help="Size of a step; 5e-5 unless told, of elmo 1e-3.")
+    ] = None,
     seed: Seed = 0,
     limit: Limit = None,
 ) -> Answer:
     """Teach an encoder emotional words before it sees labels; stopped, it goes on when given again.
 
-    What it writes is an encoder like any other: veracity train 'transformer(encoder=OUT)' DATA."""
+    What it writes is an encoder like any other: veracity train 'transformer(encoder=OUT)' DATA.
+    Of elmo it is a source of word vectors: 'text_cnn(embeddings=elmo(encoder=OUT))'."""
+    steps: dict[str, Any] = {"epochs": epochs, "batch_size": batch_size, "seed": seed}
+    steps |= {"learning_rate": learning_rate} if learning_rate is not None else {}
+    if encoder.partition("(")[0].strip() == "elmo":
+        if lexicon or mine:
+            raise PluginError("--lexicon and --mine are for encoders; elmo learns from texts alone")
+        return _pretrain_elmo(encoder, file.part(data, "all", limit, seed), out, steps)
     from ..core.files import check_own
     from ..models.pretraining import ENCODER, PRETRAINED, Pretraining
     from ..models.pretraining import pretrain as pretrained
@@ -173,7 +188,7 @@ def pretrain(
     check_own(out, ENCODER)
     words = emotional_words(lexicon)
     try:
-        settings = Pretraining(epochs, batch_size, learning_rate, seed=seed)
+        settings = Pretraining(**steps)
     except ValueError as error:
         raise PluginError(str(error)) from None
     texts = file.part(data, "all", limit, seed)
@@ -193,6 +208,34 @@ def pretrain(
             f"{found.record['words']:,} emotional words, {found.record['aspects']:,} aspects; best "
             f"after epoch {found.best.number + 1}. Then: veracity train "
             f"\"transformer(encoder='{out}')\" DATA --out MODEL"
+        ],
+        lines=[out],
+    )
+
+
+def _pretrain_elmo(spec: str, texts: Dataset, out: Path, steps: Mapping[str, Any]) -> Answer:
+    from ..core.files import check_own
+    from ..core.plugins import check_settings, parse_spec
+    from ..models.elmo_pretraining import ElmoPretraining, pretrain_elmo
+    from ..models.pretraining import ENCODER, PRETRAINED
+
+    if (out / PRETRAINED).exists():
+        raise PluginError(f"{out} holds a pretrained encoder already. Choose another --out")
+    check_own(out, ENCODER)
+    sizes = parse_spec(spec)[1]
+    check_settings(ElmoPretraining, sizes)
+    try:
+        settings = ElmoPretraining(**{**steps, **sizes})
+    except ValueError as error:
+        raise PluginError(str(error)) from None
+    with ProgressBars() as bars:
+        found = pretrain_elmo(texts, out=out, pretraining=settings, watch=bars.of("pretraining"))
+    return Answer(
+        json={"encoder": str(out), **found.record},
+        notes=[
+            f"Held-out perplexity {found.best.perplexity:.1f} after epoch {found.best.number + 1} "
+            f"(by word frequency alone {found.record['unigram_perplexity']:.1f}). Then: veracity "
+            f"train \"text_cnn(embeddings=elmo(encoder='{out}'))\" DATA --out MODEL"
         ],
         lines=[out],
     )
