@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import re
 from collections.abc import Iterator
@@ -56,10 +55,12 @@ def _read(row: RawRow, path: str | Path) -> Tree:
 def _is_treebank(path: Path) -> bool:
     if not path.name.lower().endswith(ENDINGS) or not path.is_file():
         return False
-    with contextlib.suppress(OSError, EOFError):
-        with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as file:
+    packed = path.suffix.lower() == ".gz"
+    try:
+        with gzip.open(path) if packed else path.open("rb") as file:
             return file.read(200).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"(")
-    return False
+    except (OSError, EOFError):  # whoever reads it says what is wrong
+        return False
 
 
 def _rows(path: Path) -> Iterator[RawRow]:
