@@ -403,7 +403,7 @@ def check_architecture(architecture: Architecture, data: Dataset[Any] | None = N
     if data is None:
         pictured = architecture.reads == Image.kind
         data = MadeShapes(n=40, side=32).load() if pictured else MadeReviews(n=80).load()
-    training = dataclasses.replace(architecture.training, epochs=1)
+    training = dataclasses.replace(architecture.usual_training, epochs=1)
     seeds = (0, 0, 1)
     fresh = [architecture.start(data, seed=seed).identity() for seed in seeds]
     _promise(fresh[0] == fresh[1], f"{spec} starts differently for the same seed")

@@ -275,7 +275,7 @@ def read_training(architecture: Architecture, **options: Any) -> Training:
     """How an architecture is trained, with what was asked for in place of its own."""
     asked = {name: value for name, value in options.items() if value is not None}
     try:
-        return dataclasses.replace(architecture.training, **asked)
+        return dataclasses.replace(architecture.usual_training, **asked)
     except ValueError as error:
         raise PluginError(str(error)) from None
 

@@ -99,7 +99,15 @@ def format_spec(name: str, values: dict[str, Any]) -> str:
 def _is_bare(word: str) -> bool:
     # compared as Python would read it, which writes some letters in another way
     plain = word.isidentifier() and unicodedata.normalize("NFKC", word) == word
-    return plain and not iskeyword(word) and word not in _JSON_WORDS
+    return (plain and not iskeyword(word) and word not in _JSON_WORDS) or _is_nested(word)
+
+
+def _is_nested(text: str) -> bool:
+    """Whether a setting is a plug-in with settings, spelt as it prints."""
+    try:
+        return text.endswith(")") and format_spec(*parse_spec(text)) == text
+    except PluginError:
+        return False
 
 
 _JSON_WORDS = {"true": True, "false": False, "null": None}
@@ -126,6 +134,9 @@ def parse_spec(spec: str) -> tuple[str, dict[str, Any]]:
         if isinstance(keyword.value, ast.Name):
             word = keyword.value.id
             values[keyword.arg] = _JSON_WORDS.get(word, word)
+            continue
+        if isinstance(keyword.value, ast.Call):  # a plug-in that this one is built on
+            values[keyword.arg] = format_spec(*parse_spec(ast.unparse(keyword.value)))
             continue
         try:
             values[keyword.arg] = ast.literal_eval(keyword.value)

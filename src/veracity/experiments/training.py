@@ -63,7 +63,7 @@ def trained_once(
         return _kept(folder, source)
     with sole_writer(folder, MODEL):
         made = architectures.make(architecture)
-        settings, checkpoint = training or made.training, folder / "checkpoint"
+        settings, checkpoint = training or made.usual_training, folder / "checkpoint"
         trained = train(
             made,
             parts.train,

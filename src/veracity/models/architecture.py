@@ -95,6 +95,11 @@ class Architecture(Plugin, ABC):
     training: ClassVar[Training] = Training()
     """What suits this kind of model when nothing else is said."""
 
+    @property
+    def usual_training(self) -> Training:
+        """What suits these very settings when nothing else is said."""
+        return self.training
+
     @abstractmethod
     def start(self, train: Dataset[Any], *, seed: int) -> Any:
         """An untrained model for this data."""

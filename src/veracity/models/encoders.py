@@ -127,6 +127,21 @@ class Encoder:
         self._check_parts(model, tokenizer, missing)
         return model.eval(), tokenizer, missing
 
+    def blank(self, found: Shapes) -> tuple[Any, Any]:
+        """The model that the folder describes, whose weights come from elsewhere and have these
+        shapes; and its tokeniser."""
+        try:
+            import transformers
+        except ImportError:
+            raise MissingExtra("transformers", "transformers", f"the model {self.folder}") from None
+        _check_counts(read_json(self.folder / "config.json"), found)
+        local = {"local_files_only": True, "trust_remote_code": False}
+        with self.blamed(), silent():
+            config = transformers.AutoConfig.from_pretrained(self.folder, **local)
+            model = transformers.AutoModel.from_config(config, dtype=torch.float32)
+            tokenizer = transformers.AutoTokenizer.from_pretrained(str(self.folder), **local)
+        return model.eval(), tokenizer
+
     @contextlib.contextmanager
     def blamed(self) -> Iterator[None]:
         """Whatever the libraries raise over a folder of strangers is the folder's fault; a panic of

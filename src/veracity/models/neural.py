@@ -21,10 +21,10 @@ from ..core.inputs import Alignment, BoolArray, FloatArray, Hiding, IntArray, Te
 from ..engine.batches import by_length
 from ..engine.cache import caching
 from ..engine.gradients import evaluating
-from .architecture import Architecture
+from .architecture import Architecture, Training
 from .embeddings import embedding_table, mean_norm
 from .moving import MovedEmbedding
-from .rows import RowClassifier
+from .rows import RowClassifier, TextNetwork
 from .vocabulary import PAD_ID, UNKNOWN_ID, Vocabulary
 from .weights import (
     Shapes,
@@ -39,13 +39,45 @@ from .windows import Filters
 
 if TYPE_CHECKING:
     from .architectures.text_cnn import ConvolutionNetwork
+    from .contextual import WordVectors
 
 WORTH_A_SHORT_CUT = 64
 """Fewer maskings of a text are read faster together with those of other texts."""
 
 
-class NeuralText(RowClassifier):
-    """Words, their embeddings, a network, and what it can be asked."""
+class WordNetwork(TextNetwork):
+    """A network over vectors of words, wherever these come from, and what it can be asked."""
+
+    architecture: NeuralArchitecture
+    network: nn.Module
+
+    @property
+    def name(self) -> str:
+        """What a run calls this model when nobody names it."""
+        return self.architecture.plugin_name()
+
+    @abstractmethod
+    def embed(self, inputs: Sequence[Text]) -> Embedded:
+        """One piece per word; a text without words is one unknown piece that no word owns."""
+
+    def logits(self, embedded: Embedded) -> Tensor:
+        return cast(Tensor, self.network(embedded.values, embedded.present))
+
+    def per_word(
+        self, inputs: Sequence[Text], read: Callable[[Embedded], Tensor]
+    ) -> list[FloatArray]:
+        """What is read of each word of a batch, without padding. read → (batch, words)"""
+        found: list[FloatArray] = [np.zeros(0)] * len(inputs)
+        with torch.inference_mode(), evaluating(self):
+            for batch in by_length([t.n_features for t in inputs]):
+                numbers = read(self.embed([inputs[i] for i in batch])).double().cpu().numpy()
+                for i, row in zip(batch, numbers, strict=True):
+                    found[i] = row[: inputs[i].n_features]
+        return found
+
+
+class NeuralText(WordNetwork, RowClassifier):
+    """Words, a table of their vectors, and a network."""
 
     pad: int = PAD_ID
 
@@ -66,11 +98,6 @@ class NeuralText(RowClassifier):
         )
         self.embedding.weight.requires_grad_(architecture.tuned)
         self.network = network
-
-    @property
-    def name(self) -> str:
-        """What a run calls this model when nobody names it."""
-        return self.architecture.plugin_name()
 
     def forward(self, ids: Tensor, present: Tensor) -> Tensor:
         return cast(Tensor, self.network(self.embedding(ids), present))
@@ -143,27 +170,11 @@ class NeuralText(RowClassifier):
         return np.array(self.vocabulary.ids(text.words))
 
     def embed(self, inputs: Sequence[Text]) -> Embedded:
-        """One piece per word; a text without words is one unknown piece that no word owns."""
         ids, present = self.read(inputs)
         lengths = torch.tensor([t.n_features for t in inputs], device=self.device)
         feature = torch.arange(ids.shape[1], device=self.device) < lengths[:, None]
         alignments = tuple(Alignment.identity(t.n_features) for t in inputs)
         return Embedded(self.embedding(ids), present, feature, alignments)
-
-    def logits(self, embedded: Embedded) -> Tensor:
-        return cast(Tensor, self.network(embedded.values, embedded.present))
-
-    def per_word(
-        self, inputs: Sequence[Text], read: Callable[[Embedded], Tensor]
-    ) -> list[FloatArray]:
-        """What is read of each word of a batch, without padding. read → (batch, words)"""
-        found: list[FloatArray] = [np.zeros(0)] * len(inputs)
-        with torch.inference_mode(), evaluating(self):
-            for batch in by_length([t.n_features for t in inputs]):
-                numbers = read(self.embed([inputs[i] for i in batch])).double().cpu().numpy()
-                for i, row in zip(batch, numbers, strict=True):
-                    found[i] = row[: inputs[i].n_features]
-        return found
 
     @contextlib.contextmanager
     def shifted(self, text: Text, by: FloatArray) -> Iterator[None]:
@@ -206,7 +217,7 @@ class NeuralText(RowClassifier):
         return mean_norm(self.embedding.weight.detach().cpu().numpy())
 
 
-class AttentiveText(NeuralText):
+class AttentiveText(WordNetwork):
     """A network that weighs words by attention."""
 
     attention_ways: ClassVar[tuple[str, ...]] = ("words",)
@@ -222,7 +233,7 @@ class AttentiveText(NeuralText):
         return weights
 
 
-class ConvolutionalText(NeuralText):
+class ConvolutionalText(WordNetwork):
     """A network whose filters each choose an n-gram."""
 
     network: ConvolutionNetwork
@@ -239,9 +250,6 @@ class ConvolutionalText(NeuralText):
     def filters(self) -> list[Filters]:
         """What a method needs that shares a match out among the words of its n-gram."""
         return self.network.filters
-
-    def rows_read(self, n_words: int) -> int:
-        return int(max(min(n_words, self.network.length or n_words), self.network.fewest))
 
     def embed(self, inputs: Sequence[Text]) -> Embedded:
         """Words behind the length that the network reads are there, but nothing is due to them."""
@@ -263,14 +271,26 @@ class ConvolutionalText(NeuralText):
         return self.network.logits_of_units(units)
 
 
+class AttentiveNeuralText(AttentiveText, NeuralText):
+    """Attention over vectors of a table."""
+
+
+class ConvolutionalNeuralText(ConvolutionalText, NeuralText):
+    """Filters over vectors of a table."""
+
+    def rows_read(self, n_words: int) -> int:
+        return int(max(min(n_words, self.network.length or n_words), self.network.fewest))
+
+
 @dataclass(frozen=True)
 class NeuralArchitecture(Architecture):
     """Settings shared by all models over word embeddings."""
 
     embeddings: str = "random"
-    """random, corpus (learnt from the training texts), glove, or a file of vectors."""
+    """random, corpus (learnt from the training texts), glove, or a file of vectors; or vectors that
+    hang on the words around: bert, elmo(encoder=DIR) and others that `list word_vectors` names."""
     size: int = 100
-    """Length of the word vectors."""
+    """Length of the word vectors, where these are drawn or learnt here."""
     norm: float | None = None
     """How long the vectors of known words are on average at first; None leaves them as they are."""
     tuned: bool = True
@@ -285,6 +305,9 @@ class NeuralArchitecture(Architecture):
     sizes: ClassVar[tuple[str, ...]] = ("size", "vocabulary", "filters", "hidden", "attention")
     """Settings that count something: each must be one at least, where there is such a thing."""
 
+    contextual: ClassVar[bool] = True
+    """Whether its networks need no more of words than their vectors."""
+
     def __post_init__(self) -> None:
         for name in self.sizes:
             count = getattr(self, name, None)
@@ -294,6 +317,34 @@ class NeuralArchitecture(Architecture):
             raise ValueError(f"expected dropout from 0 to below 1, got {self.dropout}")
         if self.norm is not None and not 0 < self.norm < math.inf:
             raise ValueError(f"expected norm to be above 0 or None, got {self.norm}")
+        if self.word_vectors is not None:
+            self._check_word_vectors()
+
+    @property
+    def word_vectors(self) -> WordVectors | None:
+        """The source of vectors that hang on the words around; None of those that do not."""
+        from .word_vectors import source_of
+
+        return source_of(self.embeddings)
+
+    @property
+    def usual_training(self) -> Training:
+        """What was learnt elsewhere is tuned in small steps."""
+        source = self.word_vectors if self.tuned else None
+        return replace(self.training, learning_rate=source.step) if source else self.training
+
+    def _check_word_vectors(self) -> None:
+        if not self.contextual:
+            raise ValueError(
+                "it needs words, not only their vectors: expected embeddings=random, "
+                f"corpus, glove or a file, got {self.embeddings}. Vectors that hang on the words "
+                "around are for text_cnn, lstm and attention_lstm"
+            )
+        if self.norm is not None or self.cased:
+            raise ValueError(
+                f"norm and cased are for tables of vectors; {self.embeddings} reads words and "
+                "stretches vectors in its own way"
+            )
 
     @abstractmethod
     def network(self, size: int, n_labels: int) -> nn.Module:
@@ -303,7 +354,11 @@ class NeuralArchitecture(Architecture):
         """These settings with a number wherever they leave one to the training data."""
         return self
 
-    def start(self, train: Dataset, *, seed: int) -> NeuralText:
+    def start(self, train: Dataset, *, seed: int) -> WordNetwork:
+        if source := self.word_vectors:
+            from .contextual import start
+
+            return start(self.settled(train), source, train.labels, seed=seed)
         words = self.known_words(train)
         table = embedding_table(
             self.embeddings,
@@ -321,11 +376,15 @@ class NeuralArchitecture(Architecture):
     def kind(self, network: nn.Module) -> type[NeuralText]:
         """The class whose abilities this network has."""
         if hasattr(network, "attention"):
-            return AttentiveText
-        return ConvolutionalText if hasattr(network, "feature_maps") else NeuralText
+            return AttentiveNeuralText
+        return ConvolutionalNeuralText if hasattr(network, "feature_maps") else NeuralText
 
-    def load(self, folder: Path, labels: Sequence[str]) -> NeuralText:
+    def load(self, folder: Path, labels: Sequence[str]) -> WordNetwork:
         with reading_model(folder):
+            if source := self.word_vectors:
+                from .contextual import load
+
+                return load(self, source, folder, labels)
             words = Vocabulary.read(folder / "vocabulary.json", cased=self.cased)
             file = folder / "model.safetensors"
             self._check(words, labels, shapes_in(file))
@@ -340,16 +399,24 @@ class NeuralArchitecture(Architecture):
         rows, size = found["embedding.weight"]
         if rows != len(words):
             raise ValueError(f"it knows {len(words):,} words, but has embeddings of {rows:,}")
-        if any(isinstance(v, tuple) and len(v) > len(found) for v in vars(self).values()):
-            raise ValueError(f"{self.spec[:80]} has more layers than its file has weights")
+        self.check_layers(found)
         with torch.device("meta"):
             table = torch.empty(rows, size)
             check_shapes(self._model(words, labels, table, seed=0), found)
 
+    def check_layers(self, found: Shapes) -> None:
+        """Layers are made one by one, before any shape could be compared."""
+        if any(isinstance(v, tuple) and len(v) > len(found) for v in vars(self).values()):
+            raise ValueError(f"{self.spec[:80]} has more layers than its file has weights")
+
+    def drawn_network(self, size: int, n_labels: int, *, seed: int) -> nn.Module:
+        """The network with weights drawn by the seed."""
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            return self.network(size, n_labels)
+
     def _model(
         self, words: Vocabulary, labels: Sequence[str], table: Tensor, seed: int
     ) -> NeuralText:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            network = self.network(table.shape[1], len(labels))
+        network = self.drawn_network(table.shape[1], len(labels), seed=seed)
         return self.kind(network)(self, words, labels, table, network)

@@ -81,6 +81,7 @@ class RationaleArchitecture(NeuralArchitecture):
         clip=5.0,
         stop_at=0.97,
     )
+    contextual: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -33,18 +33,26 @@ class EmbeddedRows(Embedded):
         return EmbeddedRows(many.values, many.present, many.feature, many.alignments, ids)
 
 
-class RowClassifier(nn.Module):
-    """Asked in batches of like length, and about equal rows once."""
+class TextNetwork(nn.Module):
+    """A network that reads texts, and what it says of itself."""
 
     reads: ClassVar[str] = Text.kind
 
     batch_dependent: ClassVar[bool] = True
     """In batches of another shape, sums of 32-bit numbers have other last digits."""
 
+    labels: tuple[str, ...]
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.parameters()).device
+
+
+class RowClassifier(TextNetwork):
+    """Asked in batches of like length, and about equal rows once."""
+
     at_once: ClassVar[int] = FEATURES_AT_ONCE
     """How many padded numbers are read at a time."""
-
-    labels: tuple[str, ...]
 
     pad: int
     """The number that stands behind the end of shorter texts."""
@@ -55,10 +63,6 @@ class RowClassifier(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.moved_text: Text | None = None
-
-    @property
-    def device(self) -> torch.device:
-        return next(self.parameters()).device
 
     @abstractmethod
     def _ids(self, text: Text) -> IntArray:

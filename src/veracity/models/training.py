@@ -98,7 +98,7 @@ def train(
 ) -> Trained:
     """Adam on cross-entropy, or on the model's own loss, until validation accuracy stops rising or
     is enough; the best weights are kept."""
-    settings = training or architecture.training
+    settings = training or architecture.usual_training
     _check(train_data, validation)
     if settings.keep is not None and checkpoint is None:
         raise ModelError("expected a folder to keep weights in, got none. Pass checkpoint=FOLDER")

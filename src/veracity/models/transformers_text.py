@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import inspect
 import json
-import math
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -19,20 +18,18 @@ from torch import Tensor, nn
 from ..core.classifiers import Embedded, attention_way
 from ..core.counts import counted
 from ..core.errors import ModelError
-from ..core.inputs import MASK_WORD, Alignment, BoolArray, FloatArray, Hiding, IntArray, Span, Text
+from ..core.inputs import MASK_WORD, Alignment, BoolArray, FloatArray, Hiding, IntArray, Text
 from ..engine.batches import FEATURES_AT_ONCE, by_length
 from ..engine.cache import caching
 from ..engine.gradients import check_answers, evaluating
 from .adapters.callables import FINGERPRINT
 from .architecture import sigmoid_logits
-from .encoders import UNLIMITED, first_line, piece_limit, silent
+from .encoders import first_line, silent
 from .moving import MovedEmbedding
 from .rows import ABSENT, EmbeddedRows, RowClassifier
 from .transformers_attention import rollout, showing_attention
 from .transformers_heads import asked_names
-
-LONGEST = 512
-"""How many pieces are read of a text where neither model nor tokeniser names a limit."""
+from .transformers_pieces import PieceReader, mask_piece, most_pieces, words_read
 
 Batching = Literal["padded", "same_length", "single"]
 """Which texts a model may read together without one changing the answer to another."""
@@ -62,8 +59,7 @@ class TransformerText(RowClassifier):
         # a decoder finds the end of a text by the padding that its own configuration names
         pads = (model.config.get_text_config().pad_token_id, tokenizer.pad_token_id, 0)
         self.pad = next(i for i in pads if i is not None)
-        masks = (tokenizer.mask_token_id, tokenizer.unk_token_id)
-        self.mask = next((i for i in masks if i is not None), self.pad)
+        self.mask = mask_piece(tokenizer, self.pad)
 
     # ---- Classifier, Cutting ----------------------------------------------------------------
 
@@ -208,50 +204,15 @@ class MaskableTransformer(TransformerText):
         return self._pieces(text)[0]
 
     def _read(self, text: Text) -> int:
-        ids, alignment = self._pieces(text)
-        last = int(alignment.word.max(initial=-1)) + 1
-        return last if len(ids) >= self.longest else text.n_features
+        return words_read(text, *self._pieces(text), self.longest)
 
     def _pieces(self, text: Text) -> tuple[IntArray, Alignment]:
         """Numbers of the pieces, special ones included, and which words they belong to."""
-        spelt = text.text or MASK_WORD
-        try:
-            found = self.tokenizer(
-                spelt,
-                truncation=True,
-                max_length=self.longest,
-                return_offsets_mapping=True,
-                return_special_tokens_mask=True,
-            )
-        except Exception as error:  # tokenisers raise just that
-            raise ModelError(
-                f"the tokeniser cannot read {spelt[:40]!r} ({first_line(error)}). Copy the model's "
-                "folder anew"
-            ) from None
-        ids = np.array(found["input_ids"], dtype=np.int64)
-        marks = zip(found["offset_mapping"], found["special_tokens_mask"], strict=True)
-        offsets = [(0, 0) if special else (int(a), int(b)) for (a, b), special in marks]
-        if MASK_WORD in spelt:
-            ids, offsets = self._masked(spelt, ids, offsets)
-        alignment = Alignment.by_offsets(offsets, text.spans)
+        ids, alignment = PieceReader(self.tokenizer, self.longest, self.mask).pieces(text)
         table = self.model.get_input_embeddings() if self.moved_text is not None else None
         if isinstance(table, MovedEmbedding) and text == self.moved_text:
             ids[np.unique(alignment.piece)] = table.own().cpu().numpy()
         return ids, alignment
-
-    def _masked(
-        self, spelt: str, ids: IntArray, offsets: list[Span]
-    ) -> tuple[IntArray, list[Span]]:
-        """One piece for each masked word, where the tokeniser has several: a space, or bytes."""
-        hidden = [spelt[a:b].strip() == MASK_WORD for a, b in offsets]
-        ids = np.where(hidden, self.mask, ids)
-        kept = np.ones(len(ids), dtype=np.bool_)
-        for i in range(1, len(ids)):
-            if hidden[i] and hidden[i - 1] and offsets[i - 1][1] == offsets[i][1]:
-                kept[i] = False
-            elif hidden[i] and spelt[slice(*offsets[i - 1])].isspace():
-                kept[i - 1] = False
-        return ids[kept], [offset for offset, k in zip(offsets, kept, strict=True) if k]
 
 
 class DifferentiableTransformer(MaskableTransformer):
@@ -377,16 +338,3 @@ def _rebuilt(
         model = cls(config)
     model.to(next(iter(weights.values())).dtype).load_state_dict(weights)
     return kind(model.eval(), tokenizer, **settings)
-
-
-def most_pieces(model: Any, tokenizer: Any) -> int:
-    """How many pieces of a text the model can read."""
-    positions = getattr(model.config.get_text_config(), "max_position_embeddings", None)
-    before = [  # some families number positions from behind the number of padding
-        part.padding_idx + 1
-        for name, part in model.named_modules()
-        if "position" in name.rpartition(".")[2] and getattr(part, "padding_idx", None) is not None
-    ]
-    limits = [(positions or math.inf) - max(before, default=0), piece_limit(tokenizer)]
-    named = [int(n) for n in limits if 0 < n < UNLIMITED]
-    return min(named, default=LONGEST)

@@ -35,6 +35,7 @@ class HierarchicalAttention(NeuralArchitecture):
     """Units of the layer that weighs states."""
 
     training: ClassVar[Training] = Training(epochs=10, batch_size=32)
+    contextual: ClassVar[bool] = False
 
     def network(self, size: int, n_labels: int) -> nn.Module:
         return HierarchicalNetwork(self, size, n_labels)
@@ -49,7 +50,7 @@ class HierarchicalAttention(NeuralArchitecture):
         return HierarchicalText
 
 
-class HierarchicalText(AttentiveText):
+class HierarchicalText(AttentiveText, NeuralText):
     """Finds sentences by the numbers of words, so that a hidden sign ends none."""
 
     attention_ways: ClassVar[tuple[str, ...]] = ("words", "product")
