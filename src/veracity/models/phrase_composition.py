@@ -3,6 +3,7 @@ definitions 1.10)."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -19,7 +20,10 @@ SHARPNESS = 4
 """What the products of queries and values are divided by, whatever their size."""
 
 SPREAD = 0.02
-"""The deviation of weights that are drawn."""
+"""The deviation of weights that are drawn for layers of WIDTH, as BERT's are; narrower ones draw
+wider, or what passes through several would vanish."""
+
+WIDTH = 768
 
 FAR = -1e4
 """What is attended to instead of nothing has no weight at all."""
@@ -132,8 +136,8 @@ def _merging(size: int) -> nn.Sequential:
 
 
 def draw(module: nn.Module) -> None:
-    """New weights, as BERT draws its own."""
+    """New weights."""
     for part in module.modules():
         if isinstance(part, nn.Linear):
-            nn.init.normal_(part.weight, std=SPREAD)
+            nn.init.normal_(part.weight, std=SPREAD * math.sqrt(WIDTH / part.in_features))
             nn.init.zeros_(part.bias)

@@ -42,5 +42,6 @@ def _record(row: Values) -> Values:
     label = tree.nodes[0].label
     known = {} if "text" in row else {"text": " ".join(tree.words), "tokens": list(tree.words)}
     known |= {} if label is None else {"label": str(label)}
-    facts = row.get("facts") if isinstance(row.get("facts"), dict) else {}
-    return {**known, **row, "facts": {**facts, COLUMN: line}}
+    facts = row.get("facts")
+    own = facts if isinstance(facts, dict) else {}
+    return {**known, **row, "facts": {**own, COLUMN: line}}
