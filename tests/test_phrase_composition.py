@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -43,8 +44,9 @@ def alignment(tree: Tree, rng: np.random.Generator) -> Alignment:
 def literal(net: PhraseComposition, tree: Tree, pieces: Tensor, words: Alignment) -> list[Tensor]:
     """Definitions 1.10, phrase by phrase, child by child, number by number."""
 
-    def dense(layer: torch.nn.Module, x: Tensor) -> Tensor:
-        return layer.weight @ x + layer.bias
+    def dense(layer: Any, x: Tensor) -> Tensor:
+        found: Tensor = layer.weight @ x + layer.bias
+        return found
 
     def selu(x: Tensor) -> Tensor:
         positive = torch.clamp(x, min=0)
@@ -58,7 +60,7 @@ def literal(net: PhraseComposition, tree: Tree, pieces: Tensor, words: Alignment
         scale = torch.sqrt((centred**2).mean() + 1e-12)
         return net.LayerNorm.weight * centred / scale + net.LayerNorm.bias
 
-    def attend(query: torch.nn.Module, asking: Tensor, values: list[Tensor]) -> Tensor:
+    def attend(query: Any, asking: Tensor, values: list[Tensor]) -> Tensor:
         layers = query.linear_in
         hidden = selu(dense(layers[3], selu(dense(layers[0], asking))))
         weights = [math.exp(math.tanh(float(hidden @ v) / 4)) for v in values]
@@ -66,7 +68,7 @@ def literal(net: PhraseComposition, tree: Tree, pieces: Tensor, words: Alignment
             weights
         )
 
-    def merge(layers: torch.nn.Module, one: Tensor, other: Tensor) -> Tensor:
+    def merge(layers: Any, one: Tensor, other: Tensor) -> Tensor:
         return selu(dense(layers[3], selu(dense(layers[0], torch.cat([one, other])))))
 
     values = [dense(net.trans, x) for x in pieces]
@@ -136,6 +138,7 @@ def test_words_without_pieces_leave_no_gap(cut: int) -> None:
     pieces = torch.randn(1, cut + 2, SIZE, dtype=torch.double, requires_grad=True)
     found = net(pieces, Places.of([tree], [words], cut + 2))
     found.sum().backward()
+    assert pieces.grad is not None
     assert torch.isfinite(found).all() and torch.isfinite(pieces.grad).all()
 
 

@@ -22,6 +22,7 @@ from veracity.data.loading import load_data
 from veracity.data.splits import split
 from veracity.data.trees import balanced, read_tree, right_branching
 from veracity.data.words import read_text
+from veracity.explainers import explainers
 from veracity.models.architectures import architectures
 from veracity.models.contextual import ContextualText
 from veracity.models.loading import load_model, save_model
@@ -37,6 +38,18 @@ from veracity.models.phrase_pretraining import (
 from veracity.models.sentibert import SentiBert, read_sentibert
 from veracity.models.training import train
 from veracity.models.word_vectors import word_vectors
+from veracity.testing import check_classifier, check_explainer
+
+METHODS = (
+    "lime(samples=40)",
+    "shap(samples=40)",
+    "integrated_gradients",
+    "input_x_gradient",
+    "lrp",
+    "deep_lift",
+    "grad_cam_text",
+)
+"""Some of each family: what hides words, what follows gradients, filters and relevance."""
 
 QUICK = PhraseTraining(epochs=12, learning_rate=1e-3, batch_size=16, longest=32)
 TEXTS = [read_text(x) for x in ("the film is not bad", "good", "a lovely plot , dull acting")]
@@ -96,8 +109,8 @@ def published(model: SentiBert, folder: Path, *, pickled: bool = False, head: bo
     else:
         save_file(old, folder / "sstphrase.safetensors")
     config = json.loads((folder / "ours" / "config.json").read_text())
-    kept = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads")
-    kept += ("intermediate_size", "hidden_act", "max_position_embeddings", "type_vocab_size")
+    kept = ["vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads"]
+    kept += ["intermediate_size", "hidden_act", "max_position_embeddings", "type_vocab_size"]
     (folder / "sstphrase.json").write_text(json.dumps({k: config[k] for k in kept}))
     vocabulary = model.phrases.encoder.reader.tokenizer.get_vocab()
     lines = [f"[unused{i}]" for i in range(max(vocabulary.values()) + 1)]
@@ -324,7 +337,7 @@ def test_a_classifier_reads_its_vectors(
     source = f"sentibert(encoder='{out}', trees=('balanced',), longest=32)"
     spec = f"{base}, embeddings={source}, tuned={str(tuned).lower()})"
     parts = split(reviews)
-    architecture = architectures.make(spec)
+    architecture: Any = architectures.make(spec)
     training = replace(architecture.training, epochs=1, batch_size=16)
     model = train(architecture, parts.train, parts.validation, training=training).model
     before = read_sentibert(out, longest=32).phrases.state_dict()
@@ -342,6 +355,27 @@ def test_a_classifier_reads_its_vectors(
     )
     save_model(model, architecture, tmp_path / "kept", record={})
     np.testing.assert_array_equal(load_model(str(tmp_path / "kept")).probabilities(texts), whole)
+
+
+@pytest.fixture(scope="module")
+def classifier(learnt: tuple[Path, dict[str, Any]], reviews: Dataset) -> Any:
+    source = f"sentibert(encoder='{learnt[0]}', trees=('right',), longest=64)"
+    architecture = architectures.make(f"text_cnn(filters=8, embeddings={source}, tuned=false)")
+    training = replace(architecture.training, epochs=3, batch_size=16, learning_rate=5e-3)
+    parts = split(reviews)
+    return train(architecture, parts.train, parts.validation, training=training).model
+
+
+def test_the_classifier_keeps_its_promises(classifier: Any) -> None:
+    check_classifier(classifier)
+
+
+@pytest.mark.filterwarnings("ignore:integrated_gradients")  # its answer hardly moves on the path
+@pytest.mark.filterwarnings("ignore:deep_lift")
+@pytest.mark.parametrize("method", METHODS)
+def test_methods_keep_their_promises_on_it(method: str, classifier: Any, reviews: Dataset) -> None:
+    texts = [e.input for e in reviews.examples[:4]]
+    check_explainer(explainers.make(method), classifier, texts)
 
 
 def test_phrases_stand_beside_words(learnt: tuple[Path, dict[str, Any]]) -> None:

@@ -196,7 +196,7 @@ def test_the_treebank_is_read_and_fits_its_binary_split() -> None:
     data = load_data(SHARED / "sst")
     parts = split(data)
     assert [len(p) for p in (parts.train, parts.validation, parts.test)] == [8544, 1101, 2210]
-    trees = {}
+    trees: dict[str, Tree] = {}
     for tree in read_trees(SHARED / "sst" / "sst5.trees.dev.txt.gz"):
         check_whole(tree)
         trees |= dict.fromkeys(tree.spellings, tree)

@@ -185,7 +185,8 @@ def _blank(folder: Path, found: Shapes, *, meta: bool = False) -> tuple[Any, Any
         kind = content.pop("model_type", "bert")
         config = transformers.AutoConfig.for_model(kind, **content)
         with torch.device("meta" if meta else "cpu"):
-            model = transformers.AutoModel.from_config(config, dtype=torch.float32)
+            kinds: Any = transformers.AutoModel
+            model = kinds.from_config(config, dtype=torch.float32)
         tokenizer: Any = transformers.AutoTokenizer.from_pretrained(
             str(folder), config=config, local_files_only=True, trust_remote_code=False
         )

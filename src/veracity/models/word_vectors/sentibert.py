@@ -75,7 +75,7 @@ class SentibertEncoder(WordEncoder):
         trees = [self.parser.tree(text) for text in texts]
         found = self.phrases(texts, trees)
         shares = word_shares(found.alignments, found.pieces.shape[1]).to(found.pieces.device)
-        words = shares @ found.pieces
+        words: Tensor = shares @ found.pieces
         if self.parts == "words":
             return words
         around = torch.zeros(words.shape[:2], dtype=torch.long)
