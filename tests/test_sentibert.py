@@ -334,7 +334,7 @@ def test_a_classifier_reads_its_vectors(
     base: str, tuned: bool, learnt: tuple[Path, dict[str, Any]], reviews: Dataset, tmp_path: Path
 ) -> None:
     out, _ = learnt
-    source = f"sentibert(encoder='{out}', trees=('balanced',), longest=32)"
+    source = f"sentibert(encoder='{out}', trees=balanced, longest=32)"
     spec = f"{base}, embeddings={source}, tuned={str(tuned).lower()})"
     parts = split(reviews)
     architecture: Any = architectures.make(spec)
@@ -359,7 +359,7 @@ def test_a_classifier_reads_its_vectors(
 
 @pytest.fixture(scope="module")
 def classifier(learnt: tuple[Path, dict[str, Any]], reviews: Dataset) -> Any:
-    source = f"sentibert(encoder='{learnt[0]}', trees=('right',), longest=64)"
+    source = f"sentibert(encoder='{learnt[0]}', trees=right, longest=64)"
     architecture = architectures.make(f"text_cnn(filters=8, embeddings={source}, tuned=false)")
     training = replace(architecture.training, epochs=3, batch_size=16, learning_rate=5e-3)
     parts = split(reviews)
@@ -383,7 +383,7 @@ def test_phrases_stand_beside_words(learnt: tuple[Path, dict[str, Any]]) -> None
     out, _ = learnt
     both, words, phrases = (
         word_vectors.make(
-            f"sentibert(encoder='{out}', trees=('right',), parts={parts}, longest=32)"
+            f"sentibert(encoder='{out}', trees=right, parts={parts}, longest=32)"
         ).open()
         for parts in ("both", "words", "phrases")
     )
@@ -408,7 +408,7 @@ def test_phrases_stand_beside_words(learnt: tuple[Path, dict[str, Any]]) -> None
 
 def test_words_behind_the_limit_have_no_vector(learnt: tuple[Path, dict[str, Any]]) -> None:
     out, _ = learnt
-    source = word_vectors.make(f"sentibert(encoder='{out}', trees=('right',), longest=8)").open()
+    source = word_vectors.make(f"sentibert(encoder='{out}', trees=right, longest=8)").open()
     text = read_text("the film is not so good and the end is bad")
     read = source.words_read(text)
     assert 3 <= read < text.n_features

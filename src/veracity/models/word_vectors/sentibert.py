@@ -30,8 +30,9 @@ class Sentibert(WordVectors):
 
     encoder: str = ""
     """Folder of a network that `veracity pretrain sentibert` made, or of a published one."""
-    trees: tuple[str, ...] = ("spacy",)
-    """Where trees come from, the first that knows a text: spacy, balanced, right, or files."""
+    trees: str | tuple[str, ...] = "spacy"
+    """Where trees come from: spacy, balanced, right or a file; of several, the first that knows a
+    text."""
     parts: Parts = "both"
     """What a vector is made of: the word, the phrase, or both, one behind the other."""
     longest: int = 128
@@ -42,7 +43,12 @@ class Sentibert(WordVectors):
     def __post_init__(self) -> None:
         if self.longest < 3:
             raise ValueError(f"expected longest to be 3 pieces or more, got {self.longest}")
-        Parser(self.trees)
+        _ = self.parser
+
+    @property
+    def parser(self) -> Parser:
+        """What knows the trees of texts."""
+        return Parser((self.trees,) if isinstance(self.trees, str) else self.trees)
 
     def open(self) -> SentibertEncoder:
         if not self.encoder:
@@ -65,7 +71,7 @@ class SentibertEncoder(WordEncoder):
         super().__init__()
         self.phrases = phrases
         self.parts = settings.parts
-        self.parser = Parser(settings.trees)
+        self.parser = settings.parser
         self.size = phrases.encoder.size * (2 if settings.parts == "both" else 1)
 
     def words_read(self, text: Text) -> int:
