@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from ..core.classifiers import Embedded
-from ..core.inputs import Alignment, FloatArray, Hiding, Text
+from ..core.inputs import Alignment, BoolArray, FloatArray, Hiding, IntArray, Text
 from ..core.plugins import Plugin
 from ..engine.batches import by_length
 from ..engine.gradients import evaluating
@@ -192,7 +192,7 @@ class _Reading:
         self.encoder = encoder
 
     @cached_property
-    def _shown(self) -> FloatArray:
+    def _shown(self) -> BoolArray:
         return np.array([bool(word.strip()) for word in self.text.words], dtype=np.bool_)
 
     @cached_property
@@ -201,7 +201,7 @@ class _Reading:
         return self.text.keep(self._shown, Hiding.DELETE).readable()
 
     @cached_property
-    def _all_places(self) -> Any:
+    def _all_places(self) -> IntArray:
         found = np.flatnonzero(self._shown)
         return found if len(found) else np.zeros(1, dtype=np.int64)
 
@@ -210,7 +210,7 @@ class _Reading:
         return self.encoder.words_read(self.seen)
 
     @cached_property
-    def places(self) -> Any:
+    def places(self) -> IntArray:
         """Where the words stand that are seen and read. (words read,)"""
         return self._all_places[: self._limit]
 
@@ -258,9 +258,10 @@ def load(
     found = shapes_in(file)
     architecture.check_layers(found)
     own = {k.removeprefix("encoder."): v for k, v in found.items() if k.startswith("encoder.")}
-    with torch.device("meta"):
-        check_shapes(_model(architecture, source.load(folder / FILES, own), labels, 0), found)
-    model = _model(architecture, source.load(folder / FILES, own), labels, 0)
+    with torch.random.fork_rng(devices=[]):
+        with torch.device("meta"):
+            check_shapes(_model(architecture, source.load(folder / FILES, own), labels, 0), found)
+        model = _model(architecture, source.load(folder / FILES, own), labels, 0)
     model.load_state_dict(load_weights(file))
     return model.eval()
 

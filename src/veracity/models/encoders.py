@@ -138,7 +138,8 @@ class Encoder:
         local = {"local_files_only": True, "trust_remote_code": False}
         with self.blamed(), silent():
             config = transformers.AutoConfig.from_pretrained(self.folder, **local)
-            model = transformers.AutoModel.from_config(config, dtype=torch.float32)
+            library: Any = transformers.AutoModel
+            model = library.from_config(config, dtype=torch.float32)
             tokenizer = transformers.AutoTokenizer.from_pretrained(str(self.folder), **local)
         return model.eval(), tokenizer
 

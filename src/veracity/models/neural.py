@@ -59,6 +59,7 @@ class WordNetwork(TextNetwork):
     @abstractmethod
     def embed(self, inputs: Sequence[Text]) -> Embedded:
         """One piece per word; a text without words is one unknown piece that no word owns."""
+        raise NotImplementedError
 
     def logits(self, embedded: Embedded) -> Tensor:
         return cast(Tensor, self.network(embedded.values, embedded.present))

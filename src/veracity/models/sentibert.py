@@ -112,12 +112,11 @@ def read_sentibert(folder: Path, *, longest: int, pickled: bool = False) -> Sent
         shapes: Shapes = {k: tuple(v.shape) for k, v in held.items()} or shapes_in(weights)
         found = {_current(name): shape for name, shape in shapes.items()}
         labels = found.get(f"{HEAD}decoder.weight", (5,))[0]
-        model, tokenizer = _blank(folder, found, meta=True)
-        with torch.device("meta"):
-            expected = SentiBert(PhraseEncoder(BertEncoder(model, tokenizer, longest)), labels)
-        lacking = set(_lacking(expected, found))
-        model, tokenizer = _blank(folder, found)
-        made = SentiBert(PhraseEncoder(BertEncoder(model, tokenizer, longest)), labels)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)  # what stays random is the same each time
+            with torch.device("meta"):
+                lacking = set(_lacking(_new(folder, found, labels, longest), found))
+            made = _new(folder, found, labels, longest)
         named = {_current(k): v for k, v in (held or load_weights(weights)).items()}
     except (OSError, ValueError) as error:
         raise ModelError(
@@ -172,9 +171,9 @@ def _unpickled(path: Path) -> dict[str, Tensor]:
     return {str(name): tensor for name, tensor in found.items()}
 
 
-def _blank(folder: Path, found: Shapes, *, meta: bool = False) -> tuple[Any, Any]:
-    """The encoder that a configuration describes, which of BERT itself need not say that it is one,
-    and its tokeniser."""
+def _new(folder: Path, found: Shapes, labels: int, longest: int) -> SentiBert:
+    """The network that a folder's configuration describes, before weights are put in; BERT itself
+    need not say that it is one."""
     try:
         import transformers
     except ImportError:
@@ -184,15 +183,14 @@ def _blank(folder: Path, found: Shapes, *, meta: bool = False) -> tuple[Any, Any
     with Encoder(folder).blamed(), silent():
         kind = content.pop("model_type", "bert")
         config = transformers.AutoConfig.for_model(kind, **content)
-        with torch.device("meta" if meta else "cpu"):
-            kinds: Any = transformers.AutoModel
-            model = kinds.from_config(config, dtype=torch.float32)
+        library: Any = transformers.AutoModel
+        model = library.from_config(config, dtype=torch.float32)
         tokenizer: Any = transformers.AutoTokenizer.from_pretrained(
             str(folder), config=config, local_files_only=True, trust_remote_code=False
         )
     if len(tokenizer.get_vocab()) <= len(tokenizer.all_special_tokens):
         raise ValueError("its tokeniser has no words: expected vocab.txt or tokenizer.json in it")
-    return model, tokenizer
+    return SentiBert(PhraseEncoder(BertEncoder(model, tokenizer, longest)), labels)
 
 
 def _configuration(folder: Path) -> dict[str, Any]:
