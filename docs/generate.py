@@ -56,6 +56,11 @@ INTRODUCTIONS = {
         "`veracity list models`; `veracity train 'text_cnn(filters=50)' DATA --out FOLDER`. Models "
         "of your own need no training here: [your own model](../how-to/own-model.md).",
     ),
+    "word_vectors": (
+        "Vectors of words in their context",
+        "`veracity list word_vectors`; `veracity train 'lstm(embeddings=bert(longest=64))' DATA "
+        "--out FOLDER`. What to choose: [word vectors](../how-to/word-vectors.md).",
+    ),
     "changes": (
         "Changes of data",
         "`veracity list changes`; planted cues for `veracity plant --by`, adversarial patterns for "

@@ -56,6 +56,7 @@ PLUGINS = {
     "explainers": "explainers",
     "formats": "data.formats",
     "architectures": "models.architectures",
+    "word_vectors": "models.word_vectors",
     "metrics": "metrics",
     "recipes": "recipes.papers",
     "rules": "rules",

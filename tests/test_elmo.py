@@ -11,10 +11,22 @@ import numpy as np
 import pytest
 import torch
 
+from commands import run_command
 from veracity.core.errors import ModelError
+from veracity.core.examples import Dataset, Example
 from veracity.core.inputs import FloatArray
+from veracity.data.loading import load_data
+from veracity.data.splits import Splits
+from veracity.data.words import read_text
 from veracity.models.elmo import BidirectionalLm, ElmoOptions, ScalarMix, spelling
 from veracity.models.elmo_files import read_elmo, write_elmo
+from veracity.models.elmo_pretraining import (
+    ElmoPretraining,
+    WordGuesser,
+    pretrain_elmo,
+    unigram_perplexity,
+)
+from veracity.models.vocabulary import Vocabulary
 
 OPTIONS: dict[str, Any] = {
     "lstm": {
@@ -322,3 +334,113 @@ def test_a_word_is_read_by_its_letters() -> None:
         (words, *_), _ = model([["dull", "dulls", "dull"]])
     assert torch.equal(words[0, 1], words[0, 3])
     assert not torch.allclose(words[0, 1], words[0, 2])
+
+
+# ---- pretraining --------------------------------------------------------------------------------
+
+SIZES = ElmoPretraining(size=16, memory=32, vocabulary=300, epochs=2, batch_size=16)
+
+
+@pytest.fixture(scope="module")
+def texts() -> Dataset:
+    return load_data("made_reviews(n=240)")
+
+
+def test_guesses_are_those_of_the_words_beside() -> None:
+    """The sums of both directions, one guess after the other."""
+    words = Vocabulary.learnt(TEXTS, cased=True)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = WordGuesser(ElmoOptions.of(OPTIONS), words).eval()
+    with torch.no_grad():
+        sums, count = model(TEXTS)
+        layers, _ = model.model(TEXTS)
+        expected = [0.0, 0.0]
+        for row, text in enumerate(TEXTS):
+            ids = [0, *words.ids(text), 0]
+            left, right = layers[-1][row].chunk(2, dim=1)
+            for place in range(len(ids) - 1):
+                expected[0] -= model.guess(left[place]).log_softmax(0)[ids[place + 1]].item()
+                expected[1] -= model.guess(right[place + 1]).log_softmax(0)[ids[place]].item()
+    assert int(count) == sum(len(text) + 1 for text in TEXTS)
+    np.testing.assert_allclose(sums.numpy(), expected, rtol=1e-5)
+
+
+def test_no_guess_sees_what_it_is_to_guess(texts: Dataset) -> None:
+    """Another last word changes nothing that was guessed from the left before it."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = BidirectionalLm(ElmoOptions.of(OPTIONS))
+    with torch.no_grad():
+        (*_, one), _ = model([["the", "film", "was", "dull"]])
+        (*_, other), _ = model([["the", "film", "was", "superb"]])
+    assert torch.equal(one[0, :4, :5], other[0, :4, :5])
+    assert not torch.allclose(one[0, 4, :5], other[0, 4, :5])
+    assert torch.equal(one[0, 5:, 5:], other[0, 5:, 5:])
+    assert not torch.allclose(one[0, 1:5, 5:], other[0, 1:5, 5:])
+
+
+def test_frequencies_guess_by_themselves(texts: Dataset) -> None:
+    def of(*words: str) -> Dataset:
+        return Dataset("t", ("a", "b"), tuple(Example(w, read_text(w), 0) for w in words))
+
+    words = Vocabulary(("good", "bad"), cased=True)
+    parts = Splits(of("good", "good bad", "good so"), of("bad"), of("bad"))
+    # good 3, bad 1, so is unknown 1, the mark 3, and one more of each: of 12
+    expected = (2 / 12 * 4 / 12) ** -0.5
+    assert unigram_perplexity(words, parts, 100) == pytest.approx(expected)
+
+
+def test_what_is_pretrained_guesses_better_and_is_read_as_published(
+    texts: Dataset, tmp_path: Path
+) -> None:
+    found = pretrain_elmo(texts, out=tmp_path, pretraining=SIZES)
+    first, second = (one.perplexity for one in found.history)
+    assert second < first < len(texts)
+    assert found.best.number == 1
+    assert second < found.record["unigram_perplexity"]
+    assert not (tmp_path / "checkpoint").exists()
+    read = read_elmo(tmp_path)
+    with torch.no_grad():
+        for one, other in zip(read(TEXTS)[0], found.model(TEXTS)[0], strict=True):
+            assert torch.equal(one, other)
+
+
+def test_a_pretraining_that_was_stopped_goes_on_as_if_it_had_not(
+    texts: Dataset, tmp_path: Path
+) -> None:
+    class Stopped(Exception):
+        pass
+
+    def stop(progress: Any) -> None:
+        if progress.epoch == 1:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        pretrain_elmo(texts, out=tmp_path, pretraining=SIZES, watch=stop)
+    assert (tmp_path / "checkpoint" / "state.json").exists()
+    resumed = pretrain_elmo(texts, out=tmp_path, pretraining=SIZES)
+    whole = pretrain_elmo(texts, pretraining=SIZES)
+    assert [p.loss for p in resumed.history] == [p.loss for p in whole.history]
+    assert [p.perplexity for p in resumed.history] == [p.perplexity for p in whole.history]
+    for name, weight in whole.model.state_dict().items():
+        assert torch.equal(weight, resumed.model.state_dict()[name]), name
+
+
+def test_elmo_is_pretrained_and_used_by_commands(tmp_path: Path) -> None:
+    def said(*arguments: str) -> str:
+        return run_command(*arguments, cwd=tmp_path).stderr
+
+    spec, data = "elmo(size=8, memory=8, vocabulary=100)", "made_reviews(n=120)"
+    told = said("pretrain", spec, data, "--out", "elmo", "--epochs", "1")
+    assert "Held-out perplexity" in told
+    assert "by word frequency alone" in told
+    model = "lstm(embeddings=elmo(encoder='elmo'), hidden=8, tuned=False)"
+    assert "validation" in said("train", model, data, "--out", "model", "--epochs", "1")
+    for encoder, wrong in (
+        (("elmo", "--out", "elmo"), "holds a pretrained encoder already"),
+        (("elmo(sise=8)", "--out", "new"), "no setting 'sise'"),
+        (("elmo(size=0)", "--out", "new"), "size to be 1 or more"),
+        (("elmo", "--mine", "--out", "new"), "learns from texts alone"),
+    ):
+        assert wrong in said("pretrain", encoder[0], data, *encoder[1:])

@@ -13,6 +13,7 @@ import torch
 
 from test_elmo import published
 from veracity import explainers as methods
+from veracity.auditing.explaining import attributions
 from veracity.core.classifiers import Differentiable, Maskable, Truncating
 from veracity.core.errors import ModelError, PluginError
 from veracity.core.inputs import MASK_WORD, FloatArray, Hiding, Text
@@ -199,8 +200,6 @@ def test_words_behind_the_limit_decide_nothing(encoder_folder: Path) -> None:
         (a, b) = model.probabilities([long, cut])
         np.testing.assert_allclose(a, b, atol=1e-6)
         method = methods.explainers.make("integrated_gradients")
-        from veracity.explainers import attributions
-
         (one,) = attributions(method, model, [long], [1], ["long"], 0)
         assert (one.scores[4:] == 0).all()
         assert one.scores[:4].any()
@@ -339,7 +338,7 @@ def test_steps_are_small_where_an_encoder_is_tuned(sources: dict[str, str]) -> N
         ("text_cnn(embeddings=bert(longst=3))", "bert has no setting 'longst'"),
         ("text_cnn(embeddings=bert(longest=2))", "longest to be 3 pieces or more"),
         ("text_cnn(embeddings=bert(3))", "cannot read"),
-        ("text_cnn(embeddings=elmo)", "elmo"),
+        ("text_cnn(embeddings=elmo)", r"elmo has to be told encoder: elmo\(encoder=…\)"),
         ("text_cnn(embeddings=bert, norm=1.0)", "norm and cased are for tables"),
         ("text_cnn(embeddings=bert, cased=True)", "norm and cased are for tables"),
         ("hierarchical_attention(embeddings=bert)", "needs words, not only their vectors"),

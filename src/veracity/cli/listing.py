@@ -26,6 +26,10 @@ KINDS = {
     ),
     "metrics": ("metrics:metrics", "The tests of explanations, with what they measure."),
     "models": ("models.architectures:architectures", "The models that can be trained here."),
+    "word_vectors": (
+        "models.word_vectors:word_vectors",
+        "The sources of word vectors that hang on the words around.",
+    ),
     "changes": ("changes:changes", "The ways to change data so that the truth is known."),
     "truths": ("truths:truths", "The sources of words that are held to decide."),
     "recipes": ("recipes.papers:recipes", "The papers' experiments."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,7 +17,6 @@ from .showing import Answer, ProgressBars, stderr
 
 if TYPE_CHECKING:
     from ..core.examples import Dataset
-    from ..models.phrase_pretraining import PhraseTraining
 
 
 def demo(
@@ -146,7 +146,8 @@ def pretrain(
         str,
         typer.Argument(
             metavar="ENCODER",
-            help="Folder of a transformers encoder, or minilm or chinese; or sentibert, or "
+            help="Folder of a transformers encoder, or minilm or chinese; or elmo, or "
+            "elmo(size=128, memory=512), to learn a language model of letters; or sentibert, or "
             "sentibert(encoder=FOLDER), to learn the labels of phrases in a treebank.",
         ),
     ],
@@ -170,27 +171,32 @@ def pretrain(
     ] = None,
     epochs: Annotated[int, typer.Option(min=1, help="Passes over the texts.")] = 3,
     batch_size: Annotated[int, typer.Option(min=1, help="Texts per step.")] = 32,
-    learning_rate: Annotated[float, typer.Option(help="Size of a step.")] = 5e-5,
+    learning_rate: Annotated[
+        float | None, typer.Option(help="Size of a step; 5e-5 unless told, of elmo 1e-3.")
+    ] = None,
     seed: Seed = 0,
     limit: Limit = None,
 ) -> Answer:
     """Teach an encoder emotional words before it sees labels; stopped, it goes on when given again.
 
     What it writes is an encoder like any other: veracity train 'transformer(encoder=OUT)' DATA.
-    Of sentibert it is a source of word vectors: 'text_cnn(embeddings=sentibert(encoder=OUT))'."""
-    if encoder.partition("(")[0].strip() == "sentibert":
-        if lexicon or mine:
-            raise PluginError("--lexicon and --mine are for encoders; sentibert reads trees")
-        from ..models.phrase_pretraining import PhraseTraining
-
-        try:
-            training = PhraseTraining(epochs, batch_size, learning_rate, seed=seed)
-        except ValueError as error:
-            raise PluginError(str(error)) from None
-        trees = file.part(data, "all", limit, seed)
-        return _pretrain_sentibert(encoder, trees, out, training=training, against=against)
-    if against is not None:
+    Of elmo and sentibert it is a source of word vectors: veracity train
+    'text_cnn(embeddings=elmo(encoder=OUT))' DATA."""
+    steps: dict[str, Any] = {"epochs": epochs, "batch_size": batch_size, "seed": seed}
+    steps |= {"learning_rate": learning_rate} if learning_rate is not None else {}
+    kind = encoder.partition("(")[0].strip()
+    if against is not None and kind != "sentibert":
         raise PluginError("--against is for sentibert, which reads trees. Leave it out")
+    if kind in ("elmo", "sentibert"):
+        if lexicon or mine:
+            alone = "texts" if kind == "elmo" else "trees"
+            raise PluginError(
+                f"--lexicon and --mine are for encoders; {kind} learns from {alone} alone"
+            )
+        texts = file.part(data, "all", limit, seed)
+        if kind == "elmo":
+            return _pretrain_elmo(encoder, texts, out, steps)
+        return _pretrain_sentibert(encoder, texts, out, steps, against)
     from ..core.files import check_own
     from ..models.pretraining import ENCODER, PRETRAINED, Pretraining
     from ..models.pretraining import pretrain as pretrained
@@ -200,7 +206,7 @@ def pretrain(
     check_own(out, ENCODER)
     words = emotional_words(lexicon)
     try:
-        settings = Pretraining(epochs, batch_size, learning_rate, seed=seed)
+        settings = Pretraining(**steps)
     except ValueError as error:
         raise PluginError(str(error)) from None
     texts = file.part(data, "all", limit, seed)
@@ -226,10 +232,10 @@ def pretrain(
 
 
 def _pretrain_sentibert(
-    spec: str, trees: Dataset, out: Path, *, training: PhraseTraining, against: str | None
+    spec: str, trees: Dataset, out: Path, steps: Mapping[str, Any], against: str | None
 ) -> Answer:
     from ..core.files import check_own
-    from ..models.phrase_pretraining import RECORD, SENTIBERT, pretrain_sentibert
+    from ..models.phrase_pretraining import RECORD, SENTIBERT, PhraseTraining, pretrain_sentibert
     from ..models.word_vectors import word_vectors
     from ..results.statistics import percent
 
@@ -237,6 +243,10 @@ def _pretrain_sentibert(
     if (out / RECORD).exists():
         raise PluginError(f"{out} holds a pretrained network already. Choose another --out")
     check_own(out, SENTIBERT)
+    try:
+        training = PhraseTraining(**steps)
+    except ValueError as error:
+        raise PluginError(str(error)) from None
     with ProgressBars() as bars:
         found = pretrain_sentibert(
             source.encoder or "minilm",
@@ -263,6 +273,34 @@ def _pretrain_sentibert(
         f"Then: veracity train \"text_cnn(embeddings=sentibert(encoder='{out}'))\" DATA --out MODEL"
     )
     return Answer(json={"encoder": str(out), **found.record}, notes=notes, lines=[out])
+
+
+def _pretrain_elmo(spec: str, texts: Dataset, out: Path, steps: Mapping[str, Any]) -> Answer:
+    from ..core.files import check_own
+    from ..core.plugins import check_settings, parse_spec
+    from ..models.elmo_pretraining import ElmoPretraining, pretrain_elmo
+    from ..models.pretraining import ENCODER, PRETRAINED
+
+    if (out / PRETRAINED).exists():
+        raise PluginError(f"{out} holds a pretrained encoder already. Choose another --out")
+    check_own(out, ENCODER)
+    sizes = parse_spec(spec)[1]
+    check_settings(ElmoPretraining, sizes)
+    try:
+        settings = ElmoPretraining(**{**steps, **sizes})
+    except ValueError as error:
+        raise PluginError(str(error)) from None
+    with ProgressBars() as bars:
+        found = pretrain_elmo(texts, out=out, pretraining=settings, watch=bars.of("pretraining"))
+    return Answer(
+        json={"encoder": str(out), **found.record},
+        notes=[
+            f"Held-out perplexity {found.best.perplexity:.1f} after epoch {found.best.number + 1} "
+            f"(by word frequency alone {found.record['unigram_perplexity']:.1f}). Then: veracity "
+            f"train \"text_cnn(embeddings=elmo(encoder='{out}'))\" DATA --out MODEL"
+        ],
+        lines=[out],
+    )
 
 
 def _balance(balance: dict[str, int]) -> str:

@@ -225,6 +225,7 @@ class Registry(Generic[T]):
         named = profile if own else values.pop("profile", profile)
         values = _in_profile(cls, named) | values
         check_settings(cls, values)
+        _check_complete(cls, name, values)
         try:
             with blamed(name, _file_of(cls), passed=ValueError):
                 hints = _hints(cls)
@@ -243,6 +244,14 @@ class Registry(Generic[T]):
 def _registered(group: str) -> Any:
     """Looked up once: to search all installed packages takes longer than most questions."""
     return entry_points(group=group)
+
+
+def _check_complete(cls: type[Plugin], name: str, values: Mapping[str, Any]) -> None:
+    missing = dataclasses.MISSING
+    required = [f.name for f in _settable(cls) if f.default is f.default_factory is missing]
+    if lacking := [setting for setting in required if setting not in values]:
+        said = ", ".join(f"{setting}=…" for setting in required)
+        raise PluginError(f"{name} has to be told {' and '.join(lacking)}: {name}({said})")
 
 
 def _in_profile(cls: type[Plugin], profile: Any) -> dict[str, Any]:
@@ -483,6 +492,7 @@ KINDS = (
     "corpora",
     "formats",
     "architectures",
+    "word_vectors",
     "truths",
     "recipes",
     "rules",

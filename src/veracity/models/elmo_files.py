@@ -46,6 +46,11 @@ def write_elmo(model: BidirectionalLm, folder: Path) -> None:
             packed.create_dataset(path, data=weights[own].detach().cpu().float().numpy())
 
 
+def check_writable() -> None:
+    """The package that writes weights is there; told before they are learnt."""
+    _h5py()
+
+
 def _file(folder: Path, ending: str) -> Path:
     """The one file of a folder that ends so."""
     if not folder.is_dir():
