@@ -284,6 +284,23 @@ def test_words_are_learnt_shown_and_audited_as_the_chapter_says(
     assert "To mark the words that a source of truth holds to decide" in capsys.readouterr().out
 
 
+def test_vectors_in_context_are_read_as_the_chapter_says(tmp_path: Path) -> None:
+    page = "docs/how-to/word-vectors.md"
+    (code,) = blocks(page, "python")
+    folder = tmp_path / "my_methods" / "word_vectors"
+    folder.mkdir(parents=True)
+    (folder / "letters.py").write_text(code, "utf-8")
+    do(lines(page), tmp_path, VERACITY_PLUGINS="my_methods")
+    for name in ("bert", "lstm", "letters"):
+        assert (tmp_path / "runs/vectors" / name / "model.safetensors").exists()
+    record = json.loads((tmp_path / "runs/vectors/elmo/pretraining.json").read_text("utf-8"))
+    assert record["perplexity"] > 1 and len(record["history"]) == 2
+    checked = "from veracity.models.architectures import architectures as a; "
+    checked += "from veracity.testing import check_architecture as check; "
+    checked += "check(a.make('lstm(hidden=4, embeddings=letters)'))"
+    run([sys.executable, "-c", checked], tmp_path, VERACITY_PLUGINS="my_methods")
+
+
 def test_chinese_is_read_as_the_chapter_says(tmp_path: Path) -> None:
     do(lines("docs/how-to/chinese.md"), tmp_path)
     assert (tmp_path / "audit/report.html").exists()
