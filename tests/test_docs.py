@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from commands import run_command
-from conftest import Once, WordWeights, words
+from conftest import Once, WordWeights, small_encoder, words
 from veracity.core.classifiers import Traits, abilities
 from veracity.core.examples import Example
 from veracity.core.inputs import Text
@@ -304,6 +304,20 @@ def test_vectors_in_context_are_read_as_the_chapter_says(tmp_path: Path) -> None
 def test_chinese_is_read_as_the_chapter_says(tmp_path: Path) -> None:
     do(lines("docs/how-to/chinese.md"), tmp_path)
     assert (tmp_path / "audit/report.html").exists()
+
+
+def test_the_page_of_phrases_does_what_it_shows(tmp_path: Path) -> None:
+    """On the trees that it shows, in several words, and a small encoder."""
+    (trees,) = blocks("docs/how-to/phrases.md", "text")
+    nouns = ("film", "plot", "cast", "end", "music", "story")
+    bank = "".join(trees.replace("film", noun) for noun in nouns)
+    (tmp_path / "treebank.txt").write_text(bank)
+    small_encoder(tmp_path / "small")
+    shown = lines("docs/how-to/phrases.md")
+    named = [x.replace("sentibert treebank", '"sentibert(encoder=small)" treebank') for x in shown]
+    assert named != shown
+    do(named, tmp_path)
+    assert (tmp_path / "runs/phrases/model/veracity.json").exists()
 
 
 def test_make_knows_what_the_documents_promise() -> None:

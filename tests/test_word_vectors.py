@@ -24,6 +24,7 @@ from veracity.engine.inference import masked_probabilities, probabilities
 from veracity.models.architectures import architectures
 from veracity.models.contextual import ContextualText
 from veracity.models.loading import load_model, save_model
+from veracity.models.phrase_pretraining import new_sentibert
 from veracity.models.training import train
 from veracity.models.word_vectors import word_vectors
 from veracity.testing import check_architecture, check_classifier, check_explainer, check_plugin
@@ -33,6 +34,7 @@ NETWORKS = {
     "lstm": "hidden=6",
     "attention_lstm": "hidden=5, attention=4",
 }
+SOURCES = ("bert", "elmo", "sentibert")
 TEXTS = [
     "the film was great , but the plot was dull",
     "dull",
@@ -49,8 +51,20 @@ def elmo_folder(once: Any) -> Path:
 
 
 @pytest.fixture(scope="session")
-def sources(encoder_folder: Path, elmo_folder: Path) -> dict[str, str]:
+def sentibert_folder(encoder_folder: Path, once: Any) -> Path:
+    def make(folder: Path) -> None:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            new_sentibert(str(encoder_folder), 5, longest=64).save(folder)
+
+    found: Path = once.path("sentibert", make)
+    return found
+
+
+@pytest.fixture(scope="session")
+def sources(encoder_folder: Path, elmo_folder: Path, sentibert_folder: Path) -> dict[str, str]:
     return {
+        "sentibert": f"sentibert(encoder={str(sentibert_folder)!r}, trees=balanced)",
         "bert": f"bert(encoder={str(encoder_folder)!r})",
         "elmo": f"elmo(encoder={str(elmo_folder)!r})",
     }
@@ -66,7 +80,13 @@ def model_of(source: str, network: str = "text_cnn", more: str = "", seed: int =
 
 @pytest.mark.parametrize(
     ("network", "name", "tuned"),
-    [("text_cnn", "bert", True), ("lstm", "elmo", True), ("attention_lstm", "bert", False)],
+    [
+        ("text_cnn", "bert", True),
+        ("lstm", "elmo", True),
+        ("attention_lstm", "bert", False),
+        ("text_cnn", "sentibert", False),
+        ("lstm", "sentibert", True),
+    ],
 )
 def test_they_keep_the_promises_of_architectures(
     network: str, name: str, tuned: bool, sources: dict[str, str]
@@ -115,7 +135,7 @@ def test_a_word_has_another_vector_in_another_text(sources: dict[str, str]) -> N
         assert not torch.allclose(one[0], other[0], atol=1e-4)
 
 
-@pytest.mark.parametrize("name", ["bert", "elmo"])
+@pytest.mark.parametrize("name", SOURCES)
 @pytest.mark.parametrize("network", NETWORKS)
 def test_answers_hang_on_neither_company_nor_order(
     name: str, network: str, sources: dict[str, str]
@@ -137,7 +157,7 @@ def test_only_tables_have_short_cuts_for_masking(sources: dict[str, str]) -> Non
     assert isinstance(model_of("random"), Maskable)
 
 
-@pytest.mark.parametrize("name", ["bert", "elmo"])
+@pytest.mark.parametrize("name", SOURCES)
 def test_hidden_words_are_hidden_from_the_encoder(name: str, sources: dict[str, str]) -> None:
     model = model_of(sources[name])
     text = read_text("the film was dull")
@@ -223,7 +243,7 @@ def trained(spec: str, made: Splits, out: Path | None = None, epochs: int = 3) -
 
 
 @pytest.mark.parametrize("tuned", [True, False])
-@pytest.mark.parametrize("name", ["bert", "elmo"])
+@pytest.mark.parametrize("name", SOURCES)
 def test_only_what_is_tuned_moves_and_models_are_saved_whole(
     name: str, tuned: bool, sources: dict[str, str], made: Splits, tmp_path: Path
 ) -> None:
@@ -244,7 +264,7 @@ def test_only_what_is_tuned_moves_and_models_are_saved_whole(
     assert np.array_equal(sent.probabilities(texts), model.probabilities(texts))
 
 
-@pytest.mark.parametrize(("name", "tuned"), [("bert", False), ("elmo", True)])
+@pytest.mark.parametrize(("name", "tuned"), [("bert", False), ("elmo", True), ("sentibert", True)])
 def test_a_training_that_was_stopped_goes_on_as_if_it_had_not(
     name: str, tuned: bool, sources: dict[str, str], made: Splits, tmp_path: Path
 ) -> None:
@@ -283,12 +303,12 @@ def test_a_model_needs_the_folder_of_its_encoder_no_longer(
     assert np.array_equal(probabilities(loaded, texts), probabilities(model, texts))
 
 
-@pytest.mark.parametrize("name", ["bert", "elmo"])
+@pytest.mark.parametrize("name", SOURCES)
 def test_a_damaged_model_is_one_sentence(
     name: str, sources: dict[str, str], tmp_path: Path
 ) -> None:
     model = model_of(sources[name])
-    files = {"bert": "config.json", "elmo": "options.json"}
+    files = {"bert": "config.json", "elmo": "options.json", "sentibert": "config.json"}
     for number, broken in enumerate(("{}", "[]", None)):
         folder = tmp_path / str(number)
         save_model(model, model.architecture, folder, record={})
@@ -299,7 +319,8 @@ def test_a_damaged_model_is_one_sentence(
     folder = tmp_path / "huge"
     save_model(model, model.architecture, folder, record={})
     file = folder / "encoder" / files[name]
-    key, other = {"bert": ('"hidden_size": 32', "3200"), "elmo": ('"dim": 7', "7000")}[name]
+    wide = ('"hidden_size": 32', "3200")
+    key, other = {"bert": wide, "sentibert": wide, "elmo": ('"dim": 7', "7000")}[name]
     assert key in file.read_text()
     file.write_text(file.read_text().replace(key, key.split(":")[0] + f": {other}"))
     with pytest.raises(ModelError, match=r"damaged"):

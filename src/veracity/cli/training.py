@@ -147,7 +147,8 @@ def pretrain(
         typer.Argument(
             metavar="ENCODER",
             help="Folder of a transformers encoder, or minilm or chinese; or elmo, or "
-            "elmo(size=128, memory=512), to learn a language model of letters.",
+            "elmo(size=128, memory=512), to learn a language model of letters; or sentibert, or "
+            "sentibert(encoder=FOLDER), to learn the labels of phrases in a treebank.",
         ),
     ],
     data: DataSource,
@@ -161,6 +162,13 @@ def pretrain(
             help="Add words that stand beside praise rather than blame, or the reverse.",
         ),
     ] = False,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            help="sentibert: trees to hold against the treebank's own on its test part: spacy, "
+            "balanced, right or a file."
+        ),
+    ] = None,
     epochs: Annotated[int, typer.Option(min=1, help="Passes over the texts.")] = 3,
     batch_size: Annotated[int, typer.Option(min=1, help="Texts per step.")] = 32,
     learning_rate: Annotated[
@@ -172,13 +180,23 @@ def pretrain(
     """Teach an encoder emotional words before it sees labels; stopped, it goes on when given again.
 
     What it writes is an encoder like any other: veracity train 'transformer(encoder=OUT)' DATA.
-    Of elmo it is a source of word vectors: 'text_cnn(embeddings=elmo(encoder=OUT))'."""
+    Of elmo and sentibert it is a source of word vectors:
+    'text_cnn(embeddings=elmo(encoder=OUT))'."""
     steps: dict[str, Any] = {"epochs": epochs, "batch_size": batch_size, "seed": seed}
     steps |= {"learning_rate": learning_rate} if learning_rate is not None else {}
-    if encoder.partition("(")[0].strip() == "elmo":
+    kind = encoder.partition("(")[0].strip()
+    if against is not None and kind != "sentibert":
+        raise PluginError("--against is for sentibert, which reads trees. Leave it out")
+    if kind in ("elmo", "sentibert"):
         if lexicon or mine:
-            raise PluginError("--lexicon and --mine are for encoders; elmo learns from texts alone")
-        return _pretrain_elmo(encoder, file.part(data, "all", limit, seed), out, steps)
+            alone = "texts" if kind == "elmo" else "trees"
+            raise PluginError(
+                f"--lexicon and --mine are for encoders; {kind} learns from {alone} alone"
+            )
+        texts = file.part(data, "all", limit, seed)
+        if kind == "elmo":
+            return _pretrain_elmo(encoder, texts, out, steps)
+        return _pretrain_sentibert(encoder, texts, out, steps, against)
     from ..core.files import check_own
     from ..models.pretraining import ENCODER, PRETRAINED, Pretraining
     from ..models.pretraining import pretrain as pretrained
@@ -211,6 +229,50 @@ def pretrain(
         ],
         lines=[out],
     )
+
+
+def _pretrain_sentibert(
+    spec: str, trees: Dataset, out: Path, steps: Mapping[str, Any], against: str | None
+) -> Answer:
+    from ..core.files import check_own
+    from ..models.phrase_pretraining import RECORD, SENTIBERT, PhraseTraining, pretrain_sentibert
+    from ..models.word_vectors import word_vectors
+    from ..results.statistics import percent
+
+    source: Any = word_vectors.make(spec)
+    if (out / RECORD).exists():
+        raise PluginError(f"{out} holds a pretrained network already. Choose another --out")
+    check_own(out, SENTIBERT)
+    try:
+        training = PhraseTraining(**steps)
+    except ValueError as error:
+        raise PluginError(str(error)) from None
+    with ProgressBars() as bars:
+        found = pretrain_sentibert(
+            source.encoder or "minilm",
+            trees,
+            out=out,
+            against=against,
+            training=training,
+            watch=bars.of("pretraining"),
+        )
+    notes = [
+        f"{name}: {percent(level['accuracy'])} of {level['nodes']:,} labels right, the most "
+        f"frequent one would be {percent(level['majority'])}"
+        for name, level in found.record["test"].items()
+        if level["nodes"]
+    ]
+    if other := found.record.get("other_trees"):
+        roots = other["roots"]
+        notes.append(
+            f"trees from {against}: bracket F1 {other['bracket_f1']:.3f}; roots "
+            f"{percent(roots['other_trees'])} right, with their own trees "
+            f"{percent(roots['own_trees'])}"
+        )
+    notes.append(
+        f"Then: veracity train \"text_cnn(embeddings=sentibert(encoder='{out}'))\" DATA --out MODEL"
+    )
+    return Answer(json={"encoder": str(out), **found.record}, notes=notes, lines=[out])
 
 
 def _pretrain_elmo(spec: str, texts: Dataset, out: Path, steps: Mapping[str, Any]) -> Answer:

@@ -46,6 +46,7 @@ BYTES = Limit("VERACITY_MAX_BYTES", 500_000_000, "bytes in a file, unpacked")
 VALUES = Limit("VERACITY_MAX_VALUES", 20_000_000, "values in a file")
 LINE = Limit("VERACITY_MAX_LINE", 10_000_000, "characters in a line or field")
 NESTING = Limit("VERACITY_MAX_NESTING", 100, "lists and objects inside each other")
+DEPTH = Limit("VERACITY_MAX_DEPTH", 1000, "brackets inside each other in a tree")
 WEIGHTS = Limit("VERACITY_MAX_WEIGHTS", 10_000_000_000, "bytes of weights")
 EXTRA_WEIGHTS = Limit(
     "VERACITY_MAX_EXTRA_WEIGHTS", 50_000_000, "weights that a model has and its file does not"
@@ -54,4 +55,4 @@ PIXELS = Limit("VERACITY_MAX_PIXELS", 100_000_000, "pixels in a picture")
 PICTURES = Limit("VERACITY_MAX_PICTURES", 4_000_000_000, "bytes of pictures, unpacked")
 FILES = Limit("VERACITY_MAX_FILES", 200_000, "files in a folder or an archive")
 
-LIMITS = (BYTES, VALUES, LINE, NESTING, WEIGHTS, EXTRA_WEIGHTS, PIXELS, PICTURES, FILES)
+LIMITS = (BYTES, VALUES, LINE, NESTING, DEPTH, WEIGHTS, EXTRA_WEIGHTS, PIXELS, PICTURES, FILES)

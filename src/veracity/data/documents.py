@@ -12,6 +12,7 @@ from ..core.files import read_bytes
 from ..core.limits import BYTES, LINE
 from .picture_folders import FileTree, is_archive, picture_table
 from .readers import SAVED, RawRow, RawTable, read_table
+from .treebanks import tree_table
 
 DOCS = "docs"
 """The folder with a file per document, or, with .jsonl, the file with a line per document."""
@@ -25,7 +26,7 @@ _ORDER = ("train", "val", "dev", "test")
 
 def read_source(path: Path, masks: Path | None = None) -> RawTable:
     """The rows of any file or folder; annotations with the documents that they speak of, pictures
-    with the masks that lie as they do."""
+    with the masks that lie as they do, trees one a line."""
     if masks is not None and not masks.exists():
         raise DataError(f"there is no folder {masks}: expected one with masks, or leave it out")
     tree = _pictures(path)
@@ -36,6 +37,8 @@ def read_source(path: Path, masks: Path | None = None) -> RawTable:
             f"{path}: expected a folder or an archive of pictures beside masks; of a table, name "
             "the column of masks: --columns mask=… (columns={'mask': …})"
         )
+    if (trees := tree_table(path)) is not None:
+        return trees
     if not path.is_dir():
         table = read_table(path)
         if not set(table.columns) >= FIELDS:

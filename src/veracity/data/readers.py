@@ -167,7 +167,7 @@ def read_table(path: Path) -> RawTable:
         )
     if ending == ".parquet":
         return _parquet(path)
-    text = _decoded(_content(path, packed), path)
+    text = text_of_file(path)
     if ending in (".csv", ".tsv", ".txt"):
         delimiter = _delimiter(text, ending)
         VALUES.check(text.count(delimiter) + text.count("\n"), path)
@@ -177,6 +177,11 @@ def read_table(path: Path) -> RawTable:
         return RawTable.of(_json_list(text, path))
     VALUES.check(sum(map(text.count, ",[{\n")), path)
     return RawTable.of(_json_lines(text))
+
+
+def text_of_file(path: Path) -> str:
+    """What a file says, unpacked where its name ends in .gz, in whichever encoding it has."""
+    return _decoded(_content(path, path.suffix.lower() == ".gz"), path)
 
 
 def _content(path: Path, packed: bool) -> bytes:

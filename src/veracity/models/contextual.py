@@ -155,8 +155,9 @@ class ContextualText(WordNetwork):
     def identity(self) -> str:
         """A hash of all that decides an answer; where the encoder lay does not."""
         source = self.architecture.word_vectors
+        read = {k: v for k, v in vars(source).items() if k != "encoder"}
         settings = replace(self.architecture, embeddings="random").spec
-        return identity_with(self, f"{settings}{type(source).__name__}{self.labels}")
+        return identity_with(self, f"{settings}{type(source).__name__}{read}{self.labels}")
 
     @property
     def about(self) -> str:

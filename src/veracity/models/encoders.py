@@ -86,7 +86,7 @@ class Encoder:
         self._check_folder(head)
         try:
             found = self._shapes()
-            _check_counts(read_json(self.folder / "config.json"), found)
+            check_counts(read_json(self.folder / "config.json"), found)
         except (OSError, ValueError) as error:
             raise ModelError(
                 f"expected {self.folder} to hold a transformer with safetensors weights: {error}. "
@@ -134,7 +134,7 @@ class Encoder:
             import transformers
         except ImportError:
             raise MissingExtra("transformers", "transformers", f"the model {self.folder}") from None
-        _check_counts(read_json(self.folder / "config.json"), found)
+        check_counts(read_json(self.folder / "config.json"), found)
         local = {"local_files_only": True, "trust_remote_code": False}
         with self.blamed(), silent():
             config = transformers.AutoConfig.from_pretrained(self.folder, **local)
@@ -246,7 +246,7 @@ class Encoder:
             )
 
 
-def _check_counts(config: Any, found: Shapes) -> None:
+def check_counts(config: Any, found: Shapes) -> None:
     """Layers and labels are made one by one, before any shape could be compared."""
     check_schema(config, dict)
     largest = max((n for shape in found.values() for n in shape), default=0)

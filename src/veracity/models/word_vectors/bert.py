@@ -67,7 +67,9 @@ class BertEncoder(WordEncoder):
     def words_read(self, text: Text) -> int:
         return words_read(text, *self.reader.pieces(text), self.reader.longest)
 
-    def forward(self, texts: Sequence[Text]) -> Tensor:
+    def layer(self, texts: Sequence[Text]) -> tuple[Tensor, list[Alignment]]:
+        """The last layer's vectors of the pieces, and which words these belong to.
+        → (texts, pieces, size)"""
         read = [self.reader.pieces(text) for text in texts]
         device = next(self.model.parameters()).device
         rows = [torch.from_numpy(ids) for ids, _ in read]
@@ -75,9 +77,11 @@ class BertEncoder(WordEncoder):
         lengths = torch.tensor([len(row) for row in rows])
         present = torch.arange(ids.shape[1]) < lengths[:, None]
         answer = self.model(ids.to(device), attention_mask=present.long().to(device))
-        shares = torch.stack([_shares(a, ids.shape[1], texts) for _, a in read])
-        found: Tensor = shares.to(device) @ answer.last_hidden_state
-        return found
+        return answer.last_hidden_state, [alignment for _, alignment in read]
+
+    def forward(self, texts: Sequence[Text]) -> Tensor:
+        pieces, alignments = self.layer(texts)
+        return word_shares(alignments, pieces.shape[1]).to(pieces.device) @ pieces
 
     def save(self, folder: Path) -> None:
         with silent():
@@ -85,8 +89,9 @@ class BertEncoder(WordEncoder):
             self.reader.tokenizer.save_pretrained(folder)
 
 
-def _shares(alignment: Alignment, pieces: int, texts: Sequence[Text]) -> Tensor:
-    """What each piece adds to the mean of each word's. → (words of the longest text, pieces)"""
-    shares = torch.zeros(max(text.n_features for text in texts), pieces)
-    shares[alignment.word, alignment.piece] = 1.0
-    return shares / shares.sum(dim=1, keepdim=True).clamp(min=1.0)
+def word_shares(alignments: Sequence[Alignment], pieces: int) -> Tensor:
+    """What each piece adds to the mean of each word's. → (texts, words of the longest, pieces)"""
+    shares = torch.zeros(len(alignments), max(a.n_words for a in alignments), pieces)
+    for of_text, alignment in zip(shares, alignments, strict=True):
+        of_text[alignment.word, alignment.piece] = 1.0
+    return shares / shares.sum(dim=2, keepdim=True).clamp(min=1.0)
