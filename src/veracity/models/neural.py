@@ -268,7 +268,7 @@ class NeuralArchitecture(Architecture):
     """Settings shared by all models over word embeddings."""
 
     embeddings: str = "random"
-    """random, corpus (learnt from the training texts), glove, or a file of vectors."""
+    """random, corpus or word2vec (learnt from the training texts), glove, or a file of vectors."""
     size: int = 100
     """Length of the word vectors."""
     norm: float | None = None
