@@ -101,7 +101,8 @@ import hashlib, sys
 from veracity.data.trained_vectors import word2vec_vectors
 texts = [["the", "film", "was", w] for w in ("great", "good", "dull", "bad") * 5]
 found = word2vec_vectors(texts, size=6, seed=3)
-print(sorted(found), hashlib.sha256(b"".join(found[w].tobytes() for w in sorted(found))).hexdigest())
+told = hashlib.sha256(b"".join(found[w].tobytes() for w in sorted(found))).hexdigest()
+print(sorted(found), told)
 """
 
 

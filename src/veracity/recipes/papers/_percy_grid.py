@@ -135,7 +135,8 @@ class CorpusGrid:
         """Whether each sentence was answered rightly."""
         gold = self._joined(name, lambda r: r["answers"]["gold"])
         given = self._joined(name, lambda r: r["answers"][who])
-        return (gold == given).astype(np.float64)
+        found: FloatArray = (gold == given).astype(np.float64)
+        return found
 
     def outcome(
         self, name: object, explainer: str, what: str = "recommended", who: str = STUDENT
