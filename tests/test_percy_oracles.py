@@ -11,7 +11,7 @@ import pytest
 from conftest import SHARED, words
 from veracity.core.errors import DataError, PluginError
 from veracity.core.examples import Dataset
-from veracity.data.lexicon import own_lexicon, read_lexicon
+from veracity.data.lexicon import own_lexicon
 from veracity.data.loading import load_data
 from veracity.explainers import explainers
 from veracity.metrics import metrics
@@ -22,6 +22,7 @@ from veracity.recipes.papers._percy_oracles_models import (
     ClauseOracle,
     made_sentences,
     praise,
+    word_odds,
     written_sentences,
 )
 from veracity.recipes.papers.percy_oracles import SST2, consistency, explained
@@ -92,7 +93,7 @@ def scored(data: Dataset, obedience: float, lexicon: Any) -> dict[str, float]:
 
 
 def test_oracle_above_bag_of_words_on_made_sentences() -> None:
-    data = made_sentences(60, (3, 4, 5), 3, RULES, seed=1)
+    data = made_sentences(40, (3, 4), 3, RULES, seed=1)
     oracle, bag = (scored(data, share, own_lexicon()) for share in (1.0, 0.0))
     assert oracle["wrong"] == 0 and oracle["wrong_side"] < 0.1
     assert oracle["consistent"] > bag["consistent"] + 0.1
@@ -102,13 +103,13 @@ def test_oracle_above_bag_of_words_on_made_sentences() -> None:
 
 @pytest.mark.skipif(not SHARED.exists(), reason="no shared data")
 def test_oracle_above_bag_of_words_on_structures_of_sst2() -> None:
-    files = [SHARED / f"lexicons/opinion_{sign}.txt" for sign in ("positive", "negative")]
-    lexicon = read_lexicon(*files)
     whole = Dataset("sst2", ("0", "1"), tuple(e for f in SST2 for e in load_data(SHARED / f)))
-    data = written_sentences(whole, RULES, lexicon)
+    weights = word_odds(whole)
+    data = written_sentences(whole, RULES, weights)
     short = data.select(i for i, e in enumerate(data) if e.input.n_features <= 12)
     assert len(short) > 20
-    oracle, bag = (scored(short, share, lexicon) for share in (1.0, 0.0))
+    assert weights["masterpiece"] > 0.7 and weights["dull"] < -0.7 and "qzxv" not in weights
+    oracle, bag = (scored(short, share, weights) for share in (1.0, 0.0))
     assert oracle["wrong"] == 0 and bag["wrong"] > 0.1
     assert oracle["consistent"] > bag["consistent"]
     right_side = [r["consistent"] + r["not_significant"] for r in (oracle, bag)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -101,7 +102,8 @@ def pearson(one: FloatArray, other: FloatArray) -> float:
 class CorpusGrid:
     """What was measured of every classifier on one corpus, over all of its folds."""
 
-    names: tuple[ClassifierName, ...]
+    names: tuple[Any, ...]
+    """Of the paper, or of anything else that was trained."""
     results: Mapping[str, Sequence[StepResult]]
     """Of each classifier, fold by fold; the sentences of a fold are the same for all."""
     folds: tuple[str, ...]

@@ -21,7 +21,13 @@ from ...rules import rules_named
 
 LABELS = ("negative", "positive")
 GAIN = 1.5
-"""Log-odds that a word of sentiment adds."""
+"""Log-odds that a word of weight 1 adds."""
+
+STRONG = 0.7
+"""A word of such a weight, for or against, is one of sentiment."""
+
+SEEN, MOST = 3, 2.0
+"""Words that are seen less often weigh nothing; none weighs more than that."""
 
 FILLING = (
     *("the", "a", "this", "that", "film", "plot", "cast", "scene", "story", "script", "camera"),
@@ -35,14 +41,14 @@ class ClauseOracle:
     """Adds up words that praise or blame: with this share of its answer those of the clause that
     ought to decide, with the rest those of the whole text.
 
-    Where there is not exactly one keyword, all words count. Of each word it is known whether it
-    praises (1) or blames (-1), and whether it is a keyword of either kind: these three numbers are
+    Where there is not exactly one keyword, all words count. Of each word it is known how much it
+    praises (above 0) or blames, and whether it is a keyword of either kind: these three numbers are
     its embedding, so that gradients tell exactly what is due to it.
     """
 
     obedience: float
     rules: tuple[str, ...]
-    lexicon: Mapping[str, int] = field(default_factory=own_lexicon)
+    weights: Mapping[str, float] = field(default_factory=own_lexicon)
     labels: tuple[str, ...] = LABELS
 
     def __post_init__(self) -> None:
@@ -64,7 +70,7 @@ class ClauseOracle:
             if word in self._keywords:
                 rows[i, self._keywords[word]] = 1.0
             else:
-                rows[i, 0] = self.lexicon.get(word, 0)
+                rows[i, 0] = self.weights.get(word, 0)
         return rows
 
     def embed(self, inputs: Sequence[Text]) -> Embedded:
@@ -139,32 +145,48 @@ def _clause(length: int, count: int, stock: Sequence[str], rng: np.random.Genera
     return words
 
 
-def written_sentences(data: Dataset, rules: Sequence[str], lexicon: Mapping[str, int]) -> Dataset:
-    """Sentences that people wrote, with words of sentiment in both clauses. The label becomes what
-    the clause that ought to decide says by these words: only so is it known who is right."""
+def written_sentences(data: Dataset, rules: Sequence[str], weights: Mapping[str, float]) -> Dataset:
+    """Sentences that people wrote, with words that weigh something in both clauses. The label
+    becomes what the clause that ought to decide says by them: only so is it known who is right."""
     found = Structure(tuple(rules), alone=True).changed(data, seed=0)
     kept = []
     for example in found:
-        own, other = (praise(example, side, lexicon) for side in (DOMINANT, OTHER))
+        own, other = (praise(example, side, weights) for side in (DOMINANT, OTHER))
         if own.sum() and other.any():
             kept.append(replace(example, label=int(own.sum() > 0)))
     return replace(found, labels=LABELS, own_labels=(), examples=tuple(kept))
 
 
-def praise(example: Example, side: str, lexicon: Mapping[str, int]) -> FloatArray:
+def word_odds(data: Dataset) -> dict[str, float]:
+    """How much more likely each word is in texts of the second label than in those of the first, as
+    a logarithm: what a bag of words learns."""
+    found: dict[str, FloatArray] = {}
+    totals = np.ones(2)
+    for example in data:
+        for word in {w.lower() for w in example.input.words}:
+            found.setdefault(word, np.ones(2))[example.label] += 1
+        totals[example.label] += 1
+    return {
+        word: float(np.clip(np.log(n[1] / totals[1]) - np.log(n[0] / totals[0]), -MOST, MOST))
+        for word, n in found.items()
+        if n.sum() - 2 >= SEEN
+    }
+
+
+def praise(example: Example, side: str, weights: Mapping[str, float]) -> FloatArray:
     """What each word of a clause says. → (words of the clause,)"""
-    words = np.array([lexicon.get(w.lower(), 0) for w in example.input.words], dtype=float)
+    words = np.array([weights.get(w.lower(), 0) for w in example.input.words], dtype=float)
     found: FloatArray = words[example.truths[side][0]]
     return found
 
 
-def traits(example: Example, lexicon: Mapping[str, int]) -> dict[str, int]:
+def traits(example: Example, weights: Mapping[str, float]) -> dict[str, int]:
     """What may bend a score: how long clauses are, and how many words of sentiment they hold."""
-    own, other = (praise(example, side, lexicon) for side in (DOMINANT, OTHER))
+    own, other = (praise(example, side, weights) for side in (DOMINANT, OTHER))
     return {
         "dominant_words": len(own),
         "other_words": len(other),
-        "dominant_sentiment": int(np.count_nonzero(own)),
-        "other_sentiment": int(np.count_nonzero(other)),
+        "dominant_sentiment": int((np.abs(own) >= STRONG).sum()),
+        "other_sentiment": int((np.abs(other) >= STRONG).sum()),
         "contradict": int(np.sign(own.sum()) != np.sign(other.sum())),
     }

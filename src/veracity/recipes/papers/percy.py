@@ -94,7 +94,10 @@ class Percy(Recipe):
         for spec in sizes["explainers"].values():
             explainers.make(spec)
         given = None if setup.data is None else Path(setup.data)
-        texts = {name: self._texts(name, given, setup) for name in self.corpora}
+        texts = {
+            name: marked_texts(name, given, sizes, mode=self.mode, seed=setup.seed)
+            for name in self.corpora
+        }
         found = {name: data for name, data in texts.items() if data is not None}
         if not found:
             raise DataError(
@@ -110,20 +113,6 @@ class Percy(Recipe):
             texts=found,
             classifiers=self.chosen(sizes),
         )
-
-    def _texts(self, name: str, given: Path | None, setup: Setup) -> Dataset | None:
-        """The texts of a corpus with their structures marked; None where they are not there."""
-        about, sizes = setup.sizes["corpora"][name], setup.sizes
-        files = [given / file for file in about["files"]] if given is not None else []
-        if files and all(file.exists() for file in files):
-            data = joined(name, [load_data(file) for file in files])
-        elif "stand_in" in about and given is None:
-            data = load_data(about["stand_in"])
-        else:
-            return None
-        marked = Structure(tuple(sizes["rules"]), self.mode).changed(data, seed=setup.seed)
-        share = sizes.get("structured", {}).get(name, about.get("structured"))
-        return drawn(marked, sizes["texts"][name], share, setup.seed)
 
     def findings(
         self, experiment: PercyExperiment, results: Mapping[PercyStep, StepResult]
@@ -185,6 +174,23 @@ def has_structure(example: Example[Any]) -> bool:
 def in_proportion(example: Example[Any]) -> tuple[int, ...]:
     """What every part has its share of: structures, and labels among them."""
     return int(has_structure(example)), example.label
+
+
+def marked_texts(
+    name: str, given: Path | None, sizes: Mapping[str, Any], *, mode: Mode, seed: int
+) -> Dataset | None:
+    """The texts of a corpus with their structures marked; None where they are not there."""
+    about = sizes["corpora"][name]
+    files = [given / file for file in about["files"]] if given is not None else []
+    if files and all(file.exists() for file in files):
+        data = joined(name, [load_data(file) for file in files])
+    elif "stand_in" in about and given is None:
+        data = load_data(about["stand_in"])
+    else:
+        return None
+    marked = Structure(tuple(sizes["rules"]), mode).changed(data, seed=seed)
+    share = sizes.get("structured", {}).get(name, about.get("structured"))
+    return drawn(marked, sizes["texts"][name], share, seed)
 
 
 def joined(name: str, parts: list[Dataset]) -> Dataset:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -14,7 +15,7 @@ from ...changes.structure import DOMINANT, OTHER
 from ...core.errors import DataError
 from ...core.examples import Dataset
 from ...core.metrics import Case
-from ...data.lexicon import own_lexicon, read_lexicon
+from ...data.lexicon import own_lexicon
 from ...data.loading import load_data
 from ...data.splits import sampled
 from ...engine.executors import Executor
@@ -27,7 +28,13 @@ from ...results.findings import Findings
 from ...results.rules import EFFECT
 from ..recipe import Recipe, RecipeExperiment, Setup, check_among
 from ._percy_oracles_findings import TEXTS, OraclesReader
-from ._percy_oracles_models import ClauseOracle, made_sentences, traits, written_sentences
+from ._percy_oracles_models import (
+    ClauseOracle,
+    made_sentences,
+    traits,
+    word_odds,
+    written_sentences,
+)
 
 STAND_IN = "rotten_tomatoes"
 SST2 = ("sst/sst2.train.tsv", "sst/sst2.dev.tsv", "sst/sst2.test.tsv")
@@ -45,10 +52,6 @@ class PercyOracles(Recipe):
     texts: tuple[str, ...] = tuple(TEXTS)
     """On which sentences: made, written (of a folder with sst, else packaged ones)."""
 
-    lexicon: tuple[str, ...] = ()
-    """Files of words that praise and blame, instead of our own list: a word and a number a line,
-    or words alone where the file's name says positive or negative."""
-
     def __post_init__(self) -> None:
         check_among("texts", self.texts, TEXTS)
 
@@ -56,16 +59,18 @@ class PercyOracles(Recipe):
         sizes, seed = setup.sizes, setup.seed
         for spec in sizes["explainers"]:
             explainers.make(spec)
-        lexicon = read_lexicon(*self.lexicon) if self.lexicon else own_lexicon()
+        weights: dict[str, Mapping[str, float]] = {"made": own_lexicon()}
         found: dict[str, Dataset] = {}
         if "made" in self.texts:
             found["made"] = made_sentences(
                 sizes["sentences"], sizes["lengths"], sizes["most"], sizes["rules"], seed=seed
             )
         if "written" in self.texts:
-            written = written_sentences(_read(setup.data), sizes["rules"], lexicon)
+            data = _read(setup.data)
+            weights["written"] = word_odds(data)
+            written = written_sentences(data, sizes["rules"], weights["written"])
             found["written"] = sampled(written, sizes["sentences"], seed=seed)
-        return OraclesExperiment(folder=setup.folder, setup=setup, texts=found, lexicon=lexicon)
+        return OraclesExperiment(folder=setup.folder, setup=setup, texts=found, weights=weights)
 
     def findings(
         self, experiment: OraclesExperiment, results: Mapping[OracleStep, StepResult]
@@ -81,7 +86,7 @@ class PercyOracles(Recipe):
             tables=tuple(reader.tables()),
             claims=tuple(reader.claims()),
             figures=tuple(reader.figures()),
-            notes=tuple(map(reader.declared.note, ("oracle", "texts", "order", "lexicon"))),
+            notes=tuple(map(reader.declared.note, ("oracle", "texts", "order"))),
         )
 
 
@@ -102,11 +107,8 @@ class OraclesExperiment(RecipeExperiment):
     """The sentences, and an oracle for each mixture."""
 
     texts: Mapping[str, Dataset]
-    lexicon: Mapping[str, int]
-    """Of written sentences; made ones are of our own words."""
-
-    def _lexicon(self, texts: str) -> Mapping[str, int]:
-        return own_lexicon() if texts == "made" else self.lexicon
+    weights: Mapping[str, Mapping[str, float]]
+    """Of words, by kind of sentences."""
 
     def steps(self) -> list[Step]:
         prints = {name: data.fingerprint() for name, data in self.texts.items()}
@@ -118,9 +120,8 @@ class OraclesExperiment(RecipeExperiment):
                 settings={
                     "settings": {k: self.sizes[k] for k in names},
                     "seed": self.setup.seed,
-                    "data": prints[name],
+                    "data": [prints[name], weights_print(self.weights[name])],
                     "obedience": share,
-                    "lexicon": sorted(self._lexicon(name).items()),
                 },
                 title=f"{TEXTS[name]}, {share:.0%} by the clause",
             )
@@ -131,8 +132,8 @@ class OraclesExperiment(RecipeExperiment):
     def work(self, step: Step, executor: Executor | None) -> StepResult:
         name, share = cast(OracleStep, step.key)
         data = self.texts[name]
-        lexicon = self._lexicon(name)
-        model = ClauseOracle(share, tuple(self.sizes["rules"]), lexicon)
+        weights = self.weights[name]
+        model = ClauseOracle(share, tuple(self.sizes["rules"]), weights)
         answers = probabilities(model, [e.input for e in data])
         scores = {}
         for spec in self.sizes["explainers"]:
@@ -146,7 +147,7 @@ class OraclesExperiment(RecipeExperiment):
             "decides": [int(row["decides"]) for row in effects],
             "scores": scores,
             "margin": [row["dominant"] - row["other"] for row in effects],
-            "traits": [traits(e, lexicon) for e in data],
+            "traits": [traits(e, weights) for e in data],
         }
 
 
@@ -164,6 +165,11 @@ def explained(model: ClauseOracle, data: Dataset, spec: str, seed: int) -> list[
     )
     rows = zip(data, answers, found, strict=True)
     return [Case(example, model, p, one) for example, p, one in rows]
+
+
+def weights_print(weights: Mapping[str, float]) -> str:
+    """Tells these weights of words from others."""
+    return hashlib.sha256(repr(sorted(weights.items())).encode()).hexdigest()
 
 
 def consistency(cases: Sequence[Case], tests: Sequence[str]) -> dict[str, list[int]]:
