@@ -219,9 +219,7 @@ def test_ranks_of_classifiers_have_intervals_over_sentences() -> None:
     assert made_grid({"CW": 0.1, "CG": 0.3}).tau("", "lime") is None
     pairs = grid.pairs("distilled", True, False)
     assert [(str(a), str(b)) for a, b in pairs] == [("CDW", "CW")]
-    assert grid.differences(pairs, lambda n: grid.outcome(n, "lime")).mean() == pytest.approx(
-        0.8, abs=0.07
-    )
+    assert grid.differences(pairs, grid.score("lime")).mean() == pytest.approx(0.8, abs=0.07)
 
 
 def test_printed_means_are_those_of_the_paper() -> None:

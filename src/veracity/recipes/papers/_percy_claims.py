@@ -161,7 +161,7 @@ class _Looks:
             ),
         )
         for who in (STUDENT, TEACHER):
-            caused = grid.differences(pairs, lambda n, w=who: grid.caused(n, w), grid.caused)  # type: ignore[misc]
+            caused = grid.differences(pairs, grid.caused, who)
             looks = [*self._scores(pairs, who), grid.explained.compared("taken away", caused)]
             yield self.declared.claim(
                 "follow", corrected(looks), where=f"{self.where}, {who}", pairs=len(pairs)
@@ -172,11 +172,7 @@ class _Looks:
         grid = self.grid
         for e in grid.explainers:
             if all(grid.has(name, e, who) for name, _ in pairs):
-                found = grid.differences(
-                    pairs,
-                    lambda n, e=e: grid.outcome(n, e, who=who),  # type: ignore[misc]
-                    lambda n, e=e: grid.outcome(n, e),  # type: ignore[misc]
-                )
+                found = grid.differences(pairs, grid.score(e), who)
                 yield grid.explained.compared(e, found, **claimed)
 
     def bases(self) -> Iterator[Claim]:

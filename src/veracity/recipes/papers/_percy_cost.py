@@ -17,6 +17,9 @@ from ._percy_names import GRID, VECTORS, ClassifierName
 
 MACHINES = 10
 
+Hours = tuple[float, float, float]
+"""Of training and of explaining with one process, and of the longest step."""
+
 
 def cost_table(
     declared: Declarations,
@@ -32,7 +35,7 @@ def cost_table(
     total, longest, done = np.zeros(2), 0.0, 0
     for letter, title in VECTORS.items():
         grid = [name for name in GRID if name.vectors == letter]
-        measured = {name.base: [] for name in grid}  # type: ignore[var-annotated]
+        measured: dict[str, list[Hours]] = {name.base: [] for name in grid}
         for name in names:
             if name.vectors == letter:
                 measured[name.base].append(_hours(str(name), results, sizes, paper, declared))
@@ -66,8 +69,8 @@ def _hours(
     sizes: Mapping[str, Any],
     paper: Mapping[str, Any],
     declared: Declarations,
-) -> tuple[float, float, float]:
-    """Of one process: training and explaining on both corpora, and its longest step."""
+) -> Hours:
+    """Of one classifier on both corpora."""
     own = {k: r for k, r in results.items() if k.classifier == name}
     trained = [r for k, r in own.items() if k.what == "train"]
     judged = [r for k, r in own.items() if k.what == "judge"]

@@ -25,7 +25,7 @@ from ...results.rules import CATEGORIES
 from ...results.statistics import defined_mean
 from ._percy_claims import claims_of
 from ._percy_cost import cost_table
-from ._percy_grid import CorpusGrid, kendall, pearson
+from ._percy_grid import CorpusGrid, Reading, Rows, kendall, pearson
 from ._percy_judging import STUDENT, TEACHER
 from ._percy_names import ClassifierName
 from ._percy_printed import PrintedTable
@@ -149,41 +149,25 @@ class PercyReader:
         return self.declared.table("outcomes", rows, corpus=CORPORA[corpus])
 
     def _distillation(self, corpus: str, grid: CorpusGrid) -> Table:
-        pairs, printed = grid.pairs("distilled", True, False), self.printed[corpus]
-        told = printed.differences("distilled", True, False)
-        accuracy = {
-            who: Cell.at(
-                grid.answered.mean(
-                    grid.differences(pairs, lambda n, w=who: grid.right(n, w), grid.right)  # type: ignore[misc]
-                ),
-                published=told.get("accuracy") if who == STUDENT else None,
-            )
-            for who in (STUDENT, TEACHER)
+        pairs = grid.pairs("distilled", True, False)
+        told = self.printed[corpus].differences("distilled", True, False)
+        looks: dict[str, tuple[Rows, Reading, float | None]] = {
+            "accuracy": (grid.answered, grid.right, told["accuracy"]),
+            **{short(e): (grid.explained, grid.score(e), told[e]) for e in grid.explainers},
+            "taken away": (grid.explained, grid.caused, None),
         }
-        rows: dict[str, dict[str, Value]] = {"accuracy": {**accuracy}}
-        for explainer in grid.explainers:
-            rows[short(explainer)] = {
-                who: Cell.at(
-                    grid.explained.mean(
-                        grid.differences(
-                            pairs,
-                            lambda n, e=explainer, w=who: grid.outcome(n, e, who=w),  # type: ignore[misc]
-                            lambda n, e=explainer: grid.outcome(n, e),  # type: ignore[misc]
-                        )
-                    ),
-                    published=told.get(explainer) if who == STUDENT else None,
-                )
-                for who in (STUDENT, TEACHER)
-                if all(grid.has(name, explainer, who) for name, _ in pairs)
-            }
-        rows["taken away"] = {
-            who: Cell.at(
-                grid.explained.mean(
-                    grid.differences(pairs, lambda n, w=who: grid.caused(n, w), grid.caused)  # type: ignore[misc]
-                )
-            )
-            for who in (STUDENT, TEACHER)
+        unasked = {
+            short(e)
+            for e in grid.explainers
+            if not all(grid.has(name, e, TEACHER) for name, _ in pairs)
         }
+        rows: dict[str, dict[str, Value]] = {}
+        for title, (of, read, published) in looks.items():
+            student = of.mean(grid.differences(pairs, read))
+            rows[title] = {STUDENT: Cell.at(student, published=published)}
+            if title not in unasked:
+                teacher = of.mean(grid.differences(pairs, read, TEACHER))
+                rows[title][TEACHER] = Cell.at(teacher)
         return self.declared.table("distillation", rows, corpus=CORPORA[corpus], pairs=len(pairs))
 
     def _pearson(self, corpus: str, grid: CorpusGrid) -> Table:

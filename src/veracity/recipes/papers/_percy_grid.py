@@ -27,6 +27,9 @@ from ._percy_names import ClassifierName
 
 Pair = tuple[ClassifierName, ClassifierName]
 
+Reading = Callable[[Any, str], FloatArray]
+"""What is read of each sentence of a classifier, as it is or as its teacher answers."""
+
 Interval = tuple[float, float, float]
 """A figure and the ends of its interval."""
 
@@ -228,12 +231,14 @@ class CorpusGrid:
         others = ((name, name.having(trait, theirs)) for name in self.names)
         return [(a, b) for a, b in others if getattr(a, trait) == mine and b in self.names]
 
+    def score(self, explainer: str) -> Reading:
+        """Reads whether sentences are consistent by an explainer."""
+        return lambda name, who: self.outcome(name, explainer, who=who)
+
     def differences(
-        self,
-        pairs: Sequence[Pair],
-        read: Callable[[ClassifierName], FloatArray],
-        other: Callable[[ClassifierName], FloatArray] | None = None,
+        self, pairs: Sequence[tuple[Any, Any]], read: Reading, who: str = STUDENT
     ) -> FloatArray:
-        """The mean difference over pairs, sentence by sentence."""
-        found: FloatArray = np.mean([read(a) - (other or read)(b) for a, b in pairs], axis=0)
+        """The mean over pairs, sentence by sentence, of what the first has, as it is or as its
+        teacher answers, less what the second has as it is."""
+        found: FloatArray = np.mean([read(a, who) - read(b, STUDENT) for a, b in pairs], axis=0)
         return found

@@ -24,8 +24,8 @@ PROFILES = {
 }
 """Columns of what is consistent, whose tests look at all words."""
 TAKEN = "taking clauses away"
-MARGIN = "taking clauses away: by how much"
-CAUSAL = (TAKEN, MARGIN)
+MOVEMENT = "taking clauses away: share of the movement"
+CAUSAL = (TAKEN, MOVEMENT)
 CHANCE = "random_scores"
 SHOWN = "lime"
 SUREST = 12
@@ -89,8 +89,8 @@ class OraclesReader:
         own = [self.results[texts, share] for share in self.shares]
         taken = [np.array(r["right"]) * np.array(r["decides"]) for r in own]
         yield TAKEN, Standing.of(np.array(taken, dtype=np.float64), self.shares)
-        margin = np.array([r["margin"] for r in own], dtype=np.float64)
-        yield MARGIN, Standing.of(margin, self.shares)
+        moved = np.array([r["share"] for r in own], dtype=np.float64)
+        yield MOVEMENT, Standing.of(moved, self.shares)
         for explainer, by in own[0]["scores"].items():
             for how in by:
                 values = [r["scores"][explainer][how] for r in own]
@@ -160,7 +160,7 @@ class OraclesReader:
         for standings in self.standings.values():
             for name, found in standings.items():
                 parts = name.split(", ")
-                if parts[0] != CHANCE and name != MARGIN:
+                if parts[0] != CHANCE and name != MOVEMENT:
                     for part in parts:
                         groups.setdefault(part, []).append(found)
         rows: dict[str, dict[str, Value]] = {
@@ -258,7 +258,9 @@ class OraclesReader:
     def figures(self) -> Iterator[Figure]:
         for texts in self.texts:
             standings = self.standings[texts]
-            lines = {TAKEN: TAKEN, f"surest: {self.best_attributed}": self.best_attributed}
+            lines = {name: name for name in CAUSAL} | {
+                f"surest: {self.best_attributed}": self.best_attributed
+            }
             lines |= {key: f"{SHOWN}, {how}" for key, how in PROFILES.items()}
             lines["chance"] = f"{CHANCE}, {PROFILES['recommended']}"
             series = [

@@ -22,7 +22,7 @@ from ...models.architecture import Training
 from ...models.architectures import architectures
 from ...models.distillation import Teaching
 from ...results.findings import Findings
-from ...rules import USUAL, Mode
+from ...rules import Mode
 from ..recipe import Recipe, RecipeExperiment, Setup, check_among
 from ._percy_findings import CORPORA, PercyReader
 from ._percy_judging import Judging, judged
@@ -355,6 +355,3 @@ class PercyExperiment(RecipeExperiment):
             teaching=rules if distilled else None,
         )
         return {"chosen": best.inner, **judged(self._trained(best).model, judging)}
-
-
-assert set(USUAL) == set(Percy.settings()["always"]["rules"])

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 from ...changes.structure import DOMINANT, OTHER
 from ...core.errors import DataError
@@ -189,7 +189,7 @@ class BuiltExperiment(RecipeExperiment):
     """The texts, and every model that is trained on a fold of them and judged."""
 
     data: Dataset
-    builds: Sequence[str]
+    builds: tuple[str, ...]
 
     @cached_property
     def folds(self) -> Mapping[int, Fold]:
@@ -237,7 +237,7 @@ class BuiltExperiment(RecipeExperiment):
         if key.build == "exchanged":
             parts = replace(parts, train=exchanged(parts.train, self.setup.seed))
         rules = tuple(self.sizes["rules"])
-        taught = {"distil": rules} if key.build == "distilled" else {}
+        taught: dict[str, Any] = {"distil": rules} if key.build == "distilled" else {}
         place = self.place(step.name)
         trained = trained_once(
             self._spec(key.build),

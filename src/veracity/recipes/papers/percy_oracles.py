@@ -146,9 +146,16 @@ class OraclesExperiment(RecipeExperiment):
             "right": [int(case.right) for case in cases],
             "decides": [int(row["decides"]) for row in effects],
             "scores": scores,
-            "margin": [row["dominant"] - row["other"] for row in effects],
+            "share": [share_of_movement(row) for row in effects],
             "traits": [traits(e, weights) for e in data],
         }
+
+
+def share_of_movement(effect: Mapping[str, float]) -> float:
+    """How much of what the answer moves, without one clause and without the other, it moves without
+    the one that ought to decide; half where it does not move."""
+    dominant, other = abs(effect["dominant"]), abs(effect["other"])
+    return dominant / (dominant + other) if dominant + other else 0.5
 
 
 def explained(model: ClauseOracle, data: Dataset, spec: str, seed: int) -> list[Case]:
