@@ -76,7 +76,7 @@ INTRODUCTIONS = {
         "`veracity list recipes`; `veracity run RECIPE --scale smoke|laptop|paper`. What was seen: "
         "[planted articles](../results/planted_text.md), "
         "[planted marks](../results/planted_images.md), [IDC](../results/idc.md), "
-        "[DuTrust](../results/dutrust.md).",
+        "[DuTrust](../results/dutrust.md), [PERCY](../results/percy.md).",
     ),
     "datasets": (
         "Corpora",

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 
 from ..core.errors import DataError
-from ..core.examples import Dataset
+from ..core.examples import Dataset, Example
 from ..core.inputs import Input, Text
 
 PARTS = ("train", "validation", "test")
+
+Stratum = Callable[[Example[Any]], tuple[int, ...]]
+"""What is to be in proportion in every part."""
+
+ReportOn = Literal["outer", "inner"]
+"""What a model is judged by: texts that nothing was chosen by, or those of early stopping."""
 NAMES = {"training": "train", "valid": "validation", "val": "validation", "dev": "validation"}
 
 
@@ -30,6 +37,15 @@ class Splits:
         return "".join(p.fingerprint()[:16] for p in (self.train, self.validation, self.test))
 
 
+@dataclass(frozen=True)
+class Fold:
+    """One training of a nested cross-validation: which it is, and what it is given."""
+
+    outer: int
+    inner: int
+    parts: Splits
+
+
 def normalised(text: str) -> str:
     """A text without what does not make it another text: case and white space."""
     return " ".join(text.casefold().split())
@@ -40,8 +56,19 @@ def content(one: Input) -> str:
     return normalised(one.text) if isinstance(one, Text) else one.key
 
 
-def split(dataset: Dataset, *, shares: Sequence[float] = (0.8, 0.1, 0.1), seed: int = 0) -> Splits:
-    """The parts a dataset names itself, or seeded ones with the labels in proportion."""
+def of_label(example: Example[Any]) -> tuple[int, ...]:
+    return (example.label,)
+
+
+def split(
+    dataset: Dataset,
+    *,
+    shares: Sequence[float] = (0.8, 0.1, 0.1),
+    seed: int = 0,
+    stratum: Stratum = of_label,
+) -> Splits:
+    """The parts a dataset names itself, or seeded ones with the labels, or whatever else tells
+    strata apart, in proportion."""
     if len(shares) != 3 or min(shares) < 0 or not math.isclose(sum(shares), 1, abs_tol=1e-6):
         raise DataError(f"expected three shares that add up to 1, got {tuple(shares)}")
     given = given_parts(dataset)
@@ -58,7 +85,9 @@ def split(dataset: Dataset, *, shares: Sequence[float] = (0.8, 0.1, 0.1), seed: 
     if missing:
         wanted = [shares[i] if p == "train" or p in missing else 0 for i, p in enumerate(PARTS)]
         if sum(wanted) > 0:
-            given |= _dealt(dataset, given["train"], [w / sum(wanted) for w in wanted], seed)
+            given |= _dealt(
+                dataset, given["train"], [w / sum(wanted) for w in wanted], seed, stratum
+            )
     return Splits(*(dataset.select(given.get(part, ())) for part in PARTS))
 
 
@@ -128,16 +157,65 @@ def leaked(splits: Splits) -> dict[str, Input]:
     return {key: one for key, one in later.items() if sum(key in part for part in parts) > 1}
 
 
+def nested_folds(
+    dataset: Dataset,
+    *,
+    outer: int,
+    inner: int,
+    report_on: ReportOn = "outer",
+    seed: int = 0,
+    stratum: Stratum = of_label,
+) -> list[Fold]:
+    """Every training of a nested cross-validation (definitions 2.1).
+
+    Of each outer fold the rest is dealt into inner folds, each of which is once the validation
+    part. The test part is the outer fold, or, as released code has it, that validation part again.
+    """
+    if outer < 2 or inner < 2:
+        raise DataError(f"expected two folds or more, outer and inner, got {outer} and {inner}")
+    every = list(range(len(dataset)))
+    found = []
+    for o, tested in enumerate(_folds(dataset, every, outer, (seed,), stratum)):
+        rest = sorted(set(every) - set(tested))
+        for i, validated in enumerate(_folds(dataset, rest, inner, (seed, o), stratum)):
+            trained = sorted(set(rest) - set(validated))
+            judged = validated if report_on == "inner" else tested
+            parts = (dataset.select(places) for places in (trained, validated, judged))
+            found.append(Fold(o, i, Splits(*parts)))
+    return found
+
+
+def _folds(
+    dataset: Dataset, members: list[int], count: int, seed: tuple[int, ...], stratum: Stratum
+) -> list[list[int]]:
+    dealt = _parts(dataset, members, [1 / count] * count, seed, stratum)
+    if not all(dealt):
+        raise DataError(f"expected texts enough for {count} folds, got {len(members)}")
+    return dealt
+
+
 def _dealt(
-    dataset: Dataset, members: list[int], shares: Sequence[float], seed: int
+    dataset: Dataset, members: list[int], shares: Sequence[float], seed: int, stratum: Stratum
 ) -> dict[str, list[int]]:
-    """Groups dealt to the part that lacks most, label by label; parts without a share get none."""
+    parts = zip(PARTS, shares, _parts(dataset, members, shares, seed, stratum), strict=True)
+    return {name: places for name, share, places in parts if share > 0}
+
+
+def _parts(
+    dataset: Dataset,
+    members: list[int],
+    shares: Sequence[float],
+    seed: int | tuple[int, ...],
+    stratum: Stratum,
+) -> list[list[int]]:
+    """Groups dealt to the part that lacks most, stratum by stratum; parts without a share get
+    none."""
     rng = np.random.default_rng(seed)
-    strata: dict[tuple[int, ...], list[list[int]]] = defaultdict(list)
+    strata: dict[tuple[tuple[int, ...], ...], list[list[int]]] = defaultdict(list)
     for group in _inseparable(dataset, members):
-        strata[tuple(sorted(dataset.examples[i].label for i in group))].append(group)
-    dealt: list[list[list[int]]] = [[], [], []]
-    lacking = np.zeros(3)
+        strata[tuple(sorted(stratum(dataset.examples[i]) for i in group))].append(group)
+    dealt: list[list[list[int]]] = [[] for _ in shares]
+    lacking = np.zeros(len(shares))
     for _, groups in sorted(strata.items()):
         lacking += np.asarray(shares) * sum(map(len, groups))
         for place in rng.permutation(len(groups)):
@@ -148,11 +226,7 @@ def _dealt(
         richest = max(dealt, key=len)
         if share > 0 and not dealt[part] and len(richest) > 1:
             dealt[part].append(richest.pop())
-    return {
-        name: sorted(i for group in dealt[part] for i in group)
-        for part, name in enumerate(PARTS)
-        if shares[part] > 0
-    }
+    return [sorted(i for group in part for i in group) for part in dealt]
 
 
 def _inseparable(dataset: Dataset, members: list[int], *, by_text: bool = True) -> list[list[int]]:

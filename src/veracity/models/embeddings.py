@@ -1,4 +1,5 @@
-"""Word vectors: drawn at random, learnt from texts, from the GloVe package, or from a file."""
+"""Word vectors: drawn at random, learnt from texts in two ways, from the GloVe package, or from a
+file."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ from ..core.errors import ModelError
 from ..core.inputs import FloatArray
 from ..core.limits import BYTES, LINE
 from ..data.corpus_vectors import corpus_vectors
+from ..data.trained_vectors import word2vec_vectors
 from ..data.vectors import glove_vectors
 from .vocabulary import PAD_ID, UNKNOWN_ID, Vocabulary
 
@@ -71,6 +73,12 @@ def _found(
         learnt = corpus_vectors(ids, len(vocabulary), size=size, seed=seed)
         rows = {word: learnt[vocabulary.row(word)] for word in vocabulary.words}
         return {word: row for word, row in rows.items() if row.any()}
+    if source == "word2vec":
+        # spelt as the vocabulary spells them; what it does not know is no neighbour
+        known = [[vocabulary.spelling(w) for w in words] for words in texts]
+        return word2vec_vectors(
+            [[w for w in words if w is not None] for words in known], size=size, seed=seed
+        )
     return dict(vectors_for(source, set(vocabulary.words)))
 
 
@@ -81,8 +89,8 @@ def vectors_for(source: str, words: set[str]) -> Iterator[tuple[str, FloatArray]
     path = Path(source)
     if not path.is_file():
         raise ModelError(
-            "expected embeddings to be random, corpus, glove or a file; there is no file "
-            f"{source!r}"
+            "expected embeddings to be random, corpus, word2vec, glove or a file; there is no "
+            f"file {source!r}"
         )
     read = {".npz": _from_npz, ".bin": _from_word2vec}.get(path.suffix, _from_text)
     return _whole(read(path, words), path)

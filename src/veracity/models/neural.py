@@ -287,8 +287,9 @@ class NeuralArchitecture(Architecture):
     """Settings shared by all models over word embeddings."""
 
     embeddings: str = "random"
-    """random, corpus (learnt from the training texts), glove, or a file of vectors; or vectors that
-    hang on the words around: bert, elmo(encoder=DIR) and others that `list word_vectors` names."""
+    """random, corpus or word2vec (learnt from the training texts), glove, or a file of vectors; or
+    vectors that hang on the words around: bert, elmo(encoder=DIR) and others that
+    `list word_vectors` names."""
     size: int = 100
     """Length of the word vectors, where these are drawn or learnt here."""
     norm: float | None = None

@@ -57,6 +57,11 @@ class Vocabulary:
         ]
         return found or [UNKNOWN_ID]
 
+    def spelling(self, word: str) -> str | None:
+        """A word as it is known; None where it is not."""
+        spelt = word if self.cased else word.lower()
+        return spelt if self._places.get(spelt, PAD_ID) != PAD_ID else None
+
     def row(self, word: str) -> int:
         """The embedding row of a known word."""
         return self._places[word]

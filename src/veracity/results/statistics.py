@@ -99,6 +99,23 @@ def resampled_sums(counts: FloatArray, *, draws: int = 1000, seed: int = 0) -> F
     return found
 
 
+def crossed_draws(
+    units: Sequence[str], blocks: Sequence[str], *, draws: int = 1000, seed: int = 0
+) -> FloatArray:
+    """How often each row counts in every draw, where rows belong to a unit such as a sentence and
+    to a block such as a fold: both are drawn with replacement, and a row counts as often as its
+    unit times its block (Owen 2007). One block is no sample of blocks. → (draws, n)"""
+    rng = np.random.default_rng(seed)
+    found = np.ones((draws, len(units)))
+    for names in (units, blocks):
+        places = {name: i for i, name in enumerate(dict.fromkeys(names))}
+        if len(places) > 1:
+            k = len(places)
+            weights = rng.multinomial(k, np.full(k, 1 / k), size=draws)
+            found *= weights[:, [places[name] for name in names]]
+    return found
+
+
 def resampling_tests(found: FloatArray) -> FloatArray:
     """Two-sided p-values that differences computed for every draw are not zero; a column that is
     never defined tells nothing. (draws, k) → (k,)"""

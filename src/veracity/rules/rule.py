@@ -102,6 +102,10 @@ class Rule:
     def _phrases(self) -> tuple[tuple[str, ...], ...]:
         return tuple(tuple(k.lower().split()) for k in self.keywords)
 
+    @cached_property
+    def _first_words(self) -> frozenset[str]:
+        return frozenset(phrase[0] for phrase in self._phrases)
+
     def applies(self, text: Text) -> bool:
         """Whether the text may be of the rule's language."""
         return not self.language or is_chinese(text.text) == (self.language == "zh")
@@ -112,7 +116,9 @@ class Rule:
             yield from self._matches(text)
             return
         lowered = [w.lower() for w in text.words]
-        for start in range(len(lowered)):
+        for start, word in enumerate(lowered):
+            if word not in self._first_words:
+                continue
             length = max(
                 (len(p) for p in self._phrases if tuple(lowered[start : start + len(p)]) == p),
                 default=0,

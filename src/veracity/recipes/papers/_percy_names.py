@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 BASES = {"C": "CNN", "L": "LSTM"}
 VECTORS = {"W": "word2vec", "G": "GloVe", "E": "ELMo", "B": "BERT", "sB": "SentiBERT"}
@@ -36,6 +36,10 @@ class ClassifierName:
 
     def __str__(self) -> str:
         return f"{self.base}{'D' * self.distilled}{'F' * self.tuned}{self.vectors}"
+
+    def having(self, trait: str, value: Any) -> ClassifierName:
+        """The classifier that differs in nothing else."""
+        return replace(self, **{trait: value})
 
     @property
     def measured(self) -> bool:
