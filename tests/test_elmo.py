@@ -210,12 +210,12 @@ def test_words_are_spelt_with_bytes() -> None:
 
 def test_layers_are_mixed_by_shares() -> None:
     mix = ScalarMix(3)
-    layers = [torch.full((1, 2), x) for x in (1.0, 2.0, 6.0)]
-    assert torch.allclose(mix(layers), torch.full((1, 2), 3.0))
+    layers = [torch.full((1, 1, 2), x) for x in (1.0, 2.0, 6.0)]
+    assert torch.allclose(mix(layers), torch.full((1, 1, 2), 3.0))
     with torch.no_grad():
         mix.weights.copy_(torch.tensor([0.0, float(np.log(3)), -100.0]))
         mix.gamma.fill_(2.0)
-    assert torch.allclose(mix(layers), torch.full((1, 2), 2 * (1 + 3 * 2) / 4))
+    assert torch.allclose(mix(layers), torch.full((1, 1, 2), 2 * (1 + 3 * 2) / 4))
 
 
 def broken(folder: Path, tmp_path: Path, change: Any) -> Path:

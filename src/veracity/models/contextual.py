@@ -161,11 +161,10 @@ class ContextualText(WordNetwork):
 
     @property
     def about(self) -> str:
-        learnt, all_of_it = (
-            sum(p.numel() for p in self.parameters() if p.requires_grad or not only)
-            for only in (True, False)
-        )
-        return f"{self.architecture.spec}, {all_of_it:,} parameters, {learnt:,} of them trained"
+        parameters = list(self.parameters())
+        count = sum(p.numel() for p in parameters)
+        trained = sum(p.numel() for p in parameters if p.requires_grad)
+        return f"{self.architecture.spec}, {count:,} parameters, {trained:,} of them trained"
 
 
 class AttentiveContextualText(AttentiveText, ContextualText):

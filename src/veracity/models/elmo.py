@@ -43,9 +43,14 @@ class ElmoOptions:
     @classmethod
     def of(cls, content: Any) -> ElmoOptions:
         """From the JSON of an options file; what does not fit is a ValueError."""
-        letters = {"embedding": {"dim": int}, "filters": [[int]], "n_highway": int}
+        letters: dict[str, Any] = {"embedding": {"dim": int}, "filters": [[int]], "n_highway": int}
         letters |= {"activation": str, "max_characters_per_token": int, "n_characters?": int}
-        lstm = {"dim": int, "projection_dim": int, "n_layers": int, "use_skip_connections": bool}
+        lstm: dict[str, Any] = {
+            "dim": int,
+            "projection_dim": int,
+            "n_layers": int,
+            "use_skip_connections": bool,
+        }
         lstm |= {"cell_clip?": float | int | None, "proj_clip?": float | int | None}
         check_schema(content, {"char_cnn": letters, "lstm": lstm})
         cnn, lstm = content["char_cnn"], content["lstm"]
@@ -79,8 +84,8 @@ class ElmoOptions:
 
     def check(self) -> None:
         """Sizes of which a model can be made."""
-        counts = (self.letter_size, self.size, self.memory, self.layers, self.word_letters)
-        counts += tuple(number for pair in self.filters for number in pair)
+        counts = [self.letter_size, self.size, self.memory, self.layers, self.word_letters]
+        counts += [number for pair in self.filters for number in pair]
         if not 1 <= min(counts) <= max(*counts, self.highways) <= LARGEST or self.highways < 0:
             raise ValueError(f"expected sizes from 1 to {LARGEST:,}, got {self.to_json()}"[:200])
         if self.word_letters < max(3, *(width for width, _ in self.filters)):
@@ -285,7 +290,7 @@ class ScalarMix(nn.Module):
 
     def forward(self, layers: Sequence[Tensor]) -> Tensor:
         shares = torch.softmax(self.weights, dim=0)
-        return self.gamma * sum(s * layer for s, layer in zip(shares, layers, strict=True))
+        return self.gamma * torch.einsum("l,lbnd->bnd", shares, torch.stack(list(layers)))
 
 
 def _turned(lengths: Tensor, width: int) -> Tensor:

@@ -56,7 +56,6 @@ class WordNetwork(TextNetwork):
         """What a run calls this model when nobody names it."""
         return self.architecture.plugin_name()
 
-    @abstractmethod
     def embed(self, inputs: Sequence[Text]) -> Embedded:
         """One piece per word; a text without words is one unknown piece that no word owns."""
         raise NotImplementedError

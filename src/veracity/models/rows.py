@@ -47,6 +47,10 @@ class TextNetwork(nn.Module):
     def device(self) -> torch.device:
         return next(self.parameters()).device
 
+    def probabilities(self, inputs: Sequence[Text]) -> FloatArray:
+        """An answer per text. → (texts, labels)"""
+        raise NotImplementedError
+
 
 class RowClassifier(TextNetwork):
     """Asked in batches of like length, and about equal rows once."""

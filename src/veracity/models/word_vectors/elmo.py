@@ -51,7 +51,8 @@ class ElmoEncoder(WordEncoder):
         layers, lengths = self.model([text.words for text in texts])
         mixed: Tensor = self.mix(layers)[:, 1:-1]  # without the marks around the longest
         place = torch.arange(mixed.shape[1], device=lengths.device)
-        return mixed * (place < lengths[:, None] - 2).unsqueeze(-1)
+        read: Tensor = place < lengths[:, None] - 2
+        return mixed * read.unsqueeze(-1)
 
     def save(self, folder: Path) -> None:
         write_json(folder / OPTIONS, self.model.options.to_json())
