@@ -95,7 +95,7 @@ def kendall(one: FloatArray, other: FloatArray) -> float:
 
 
 def pearson(one: FloatArray, other: FloatArray) -> float:
-    """Of two binary vectors φ; NaN where one does not vary (definitions 5.12)."""
+    """of two binary vectors φ; NaN where one does not vary (definitions 9.1)."""
     if np.ptp(one) == 0 or np.ptp(other) == 0:
         return float("nan")
     return float(np.corrcoef(one, other)[0, 1])
