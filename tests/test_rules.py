@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import statistics
 from pathlib import Path
 from typing import Any
 
@@ -253,6 +254,19 @@ def test_ex_4_5_significant() -> None:
     assert difference_p(A, b, "student") == pytest.approx(5.5022e-05, abs=1e-8)
     assert difference_p(A, b, "mannwhitney") == pytest.approx(2 / 70)
     assert difference_p(A, b, "permutation") == pytest.approx(2 / 70)
+
+
+@pytest.mark.parametrize("values", [[0.1, 0.2, 0.3], [0.5, 0.1, 0.1, 0.3, 0.2], [0.2, 0.2, 0.7]])
+def test_all_permutations_of_a_single_word(values: list[float]) -> None:
+    def difference(place: int) -> float:
+        return values[place] - statistics.mean(v for i, v in enumerate(values) if i != place)
+
+    every = [difference(i) for i in range(len(values))]
+    low = statistics.mean(d <= every[0] + 1e-12 for d in every)
+    high = statistics.mean(d >= every[0] - 1e-12 for d in every)
+    one, other = np.array(values[:1]), np.array(values[1:])
+    for pair in ((one, other), (other, one)):
+        assert difference_p(*pair, "permutation") == pytest.approx(min(1, 2 * min(low, high)))
 
 
 def test_ex_4_6_few_words() -> None:
