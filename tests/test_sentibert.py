@@ -28,13 +28,13 @@ from veracity.models.contextual import ContextualText
 from veracity.models.loading import load_model, save_model
 from veracity.models.phrase_pretraining import (
     RECORD,
-    PhraseTraining,
     Treebank,
     levels,
     new_sentibert,
     other_trees,
     pretrain_sentibert,
 )
+from veracity.models.pretraining import EncoderTraining
 from veracity.models.sentibert import SentiBert, read_sentibert
 from veracity.models.training import train
 from veracity.models.word_vectors import word_vectors
@@ -51,7 +51,7 @@ METHODS = (
 )
 """Some of each family: what hides words, what follows gradients, filters and relevance."""
 
-QUICK = PhraseTraining(epochs=12, learning_rate=1e-3, batch_size=16, longest=32)
+QUICK = EncoderTraining(epochs=12, learning_rate=1e-3, batch_size=16, longest=32)
 TEXTS = [read_text(x) for x in ("the film is not bad", "good", "a lovely plot , dull acting")]
 
 
@@ -258,7 +258,7 @@ def test_the_same_seed_learns_the_same_and_goes_on(
     bank: Dataset, encoder: Path, tmp_path: Path
 ) -> None:
     few = bank.select(range(80))
-    settings = PhraseTraining(epochs=2, learning_rate=1e-3, longest=32, seed=3)
+    settings = EncoderTraining(epochs=2, learning_rate=1e-3, longest=32, seed=3)
     whole = pretrain_sentibert(str(encoder), few, training=settings)
 
     def stop(progress: Any) -> None:
@@ -288,7 +288,7 @@ def test_texts_without_trees_teach_nothing(encoder: Path, tmp_path: Path) -> Non
 @needs_sst
 def test_the_treebank_itself_can_be_learnt_from(encoder: Path) -> None:
     data = load_data(SHARED / "sst" / "sst5.trees.dev.txt.gz", limit=60)
-    done = pretrain_sentibert(str(encoder), data, training=PhraseTraining(epochs=1, longest=32))
+    done = pretrain_sentibert(str(encoder), data, training=EncoderTraining(epochs=1, longest=32))
     assert done.record["labels"] == 5
     assert 0 <= done.record["test"]["phrases"]["accuracy"] <= 1
 

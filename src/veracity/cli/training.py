@@ -235,7 +235,8 @@ def _pretrain_sentibert(
     spec: str, trees: Dataset, out: Path, steps: Mapping[str, Any], against: str | None
 ) -> Answer:
     from ..core.files import check_own
-    from ..models.phrase_pretraining import RECORD, SENTIBERT, PhraseTraining, pretrain_sentibert
+    from ..models.phrase_pretraining import RECORD, SENTIBERT, pretrain_sentibert
+    from ..models.pretraining import EncoderTraining
     from ..models.word_vectors import word_vectors
     from ..results.statistics import percent
 
@@ -244,7 +245,7 @@ def _pretrain_sentibert(
         raise PluginError(f"{out} holds a pretrained network already. Choose another --out")
     check_own(out, SENTIBERT)
     try:
-        training = PhraseTraining(**steps)
+        training = EncoderTraining(**steps)
     except ValueError as error:
         raise PluginError(str(error)) from None
     with ProgressBars() as bars:

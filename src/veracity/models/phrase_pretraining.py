@@ -26,6 +26,7 @@ from ..data.trees import Tree, bracket_f1, read_tree
 from ..engine.batches import by_length
 from ..engine.gradients import evaluating
 from .encoders import Encoder
+from .pretraining import EncoderTraining
 from .sentibert import PhraseEncoder, SentiBert
 from .training import Checkpoint, EpochLoop, clear
 from .weights import identity_with
@@ -40,24 +41,6 @@ UNLABELLED = -100
 """Nodes whose label nobody gave are neither learnt nor counted."""
 
 MOST_LABELS = 100
-
-
-@dataclass(frozen=True)
-class PhraseTraining:
-    """How labels of phrases are learnt."""
-
-    epochs: int = 3
-    batch_size: int = 32
-    learning_rate: float = 5e-5
-    longest: int = 128
-    """Pieces of a text that are read."""
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.epochs < 1 or self.batch_size < 1 or self.longest < 3:
-            raise ValueError("expected at least one epoch, one text per batch and three pieces")
-        if not self.learning_rate > 0:
-            raise ValueError(f"expected a learning rate above 0, got {self.learning_rate}")
 
 
 @dataclass(frozen=True)
@@ -151,13 +134,13 @@ def pretrain_sentibert(
     *,
     out: Path | None = None,
     against: str | None = None,
-    training: PhraseTraining | None = None,
+    training: EncoderTraining | None = None,
     watch: Watcher = lambda _: None,
 ) -> PretrainedPhrases:
     """Trains an encoder and what composes phrases to tell the label of every phrase. Given `out`,
     the network is written there, and what was begun goes on. With `against`, such as spacy, texts
     of the test part are also read with trees from there, to tell what that costs."""
-    settings = training or PhraseTraining()
+    settings = training or EncoderTraining()
     if out is not None:
         check_own(out, SENTIBERT)
     bank = Treebank.of(data, seed=settings.seed)

@@ -37,15 +37,14 @@ CHECKED = 200
 
 
 @dataclass(frozen=True)
-class Pretraining:
-    """How an encoder is trained further."""
+class EncoderTraining:
+    """How an encoder is taught something before it sees labels."""
 
     epochs: int = 3
     batch_size: int = 32
     learning_rate: float = 5e-5
     longest: int = 128
     """Pieces of a text that are read."""
-    masking: Masking = field(default_factory=Masking)
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -53,6 +52,13 @@ class Pretraining:
             raise ValueError("expected at least one epoch, one text per batch and three pieces")
         if not self.learning_rate > 0:
             raise ValueError(f"expected a learning rate above 0, got {self.learning_rate}")
+
+
+@dataclass(frozen=True)
+class Pretraining(EncoderTraining):
+    """How an encoder is trained to tell hidden words."""
+
+    masking: Masking = field(default_factory=Masking)
 
 
 @dataclass(frozen=True)
